@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "collectives/backend/plan_request.h"
+#include "collectives/device_calls.h"
 #include "comm/base/argument_error.h"
 #include "comm/base/byte_ranges.h"
 #include "comm/base/function_ref.h"
@@ -101,26 +102,164 @@ Result<Device*> DeviceOperations::device_of(const OperationRequest& request,
   return *found;
 }
 
-Result<StagedLane*> DeviceOperations::lane_of(Device& device) {
-  if (const auto found = lanes_.find(&device); found != lanes_.end()) return found->second.get();
-  if (lanes_.empty()) let_exit_handler_run_first();
-  PACELINE_TRY_ASSIGN(auto lane, StagedLane::make(held_, device));
-  return (lanes_[&device] = std::move(lane)).get();
-}
+// An operation that was called before it is known which lane carries it out. It has its place in
+// the queue.
+class DeviceOperations::Deferred final : public OperationStage {
+ public:
+  Deferred(const OperationRequest& request, int ranks, Device& device, TimePoint deadline,
+           std::shared_ptr<WorkCompletion> completion)
+      : device_(device),
+        deadline_(deadline),
+        request_(request),
+        completion_(std::move(completion)) {
+    // Borrows nothing of the caller but the buffers.
+    const auto keep = [ranks](auto& kept, const auto*& counts) {
+      if (counts != nullptr) kept.assign(counts, counts + ranks);
+      if (counts != nullptr) counts = kept.data();
+    };
+    keep(counts_, request_.counts);
+    keep(recv_counts_, request_.recv_counts);
+    messages_.assign(request.messages.begin(), request.messages.end());
+    tensors_.assign(request.tensors.begin(), request.tensors.end());
+    request_.messages = messages_;
+    request_.tensors = tensors_;
+  }
+
+  Device& device() const { return device_; }
+  TimePoint deadline() const { return deadline_; }
+  const OperationRequest& request() const { return request_; }
+  const std::shared_ptr<WorkCompletion>& completion() const { return completion_; }
+  bool has_ended() const { return has_ended_; }
+  void become(OperationStage& stage) { becomes_ = &stage; }
+
+  OperationRequest* next_part() override {
+    return becomes_ != nullptr ? becomes_->next_part() : nullptr;
+  }
+  CollectiveBackend* backend() override { return becomes_->backend(); }
+  bool end_part() override { return becomes_->end_part(); }
+  void end(const Status& how) override {
+    has_ended_ = true;
+    if (becomes_ != nullptr) return std::exchange(becomes_, nullptr)->end(how);
+    completion_->end(how);
+  }
+
+ private:
+  Device& device_;
+  const TimePoint deadline_;
+  OperationRequest request_;
+  std::vector<std::size_t> counts_;
+  std::vector<std::size_t> recv_counts_;
+  std::vector<Message> messages_;
+  std::vector<Tensor> tensors_;
+  const std::shared_ptr<WorkCompletion> completion_;
+  OperationStage* becomes_ = nullptr;  // of a lane
+  bool has_ended_ = false;
+};
+
+DeviceOperations::DeviceOperations(HeldCommunicator& held, Devices* devices)
+    : held_(held), devices_(devices), has_driver_(devices != nullptr) {}
+
+DeviceOperations::~DeviceOperations() = default;
 
 std::shared_ptr<const WorkCompletion> DeviceOperations::start(const OperationRequest& request,
                                                               Device& device) {
+  auto completion = std::make_shared<WorkCompletion>();
   Status refused = check(request);
   if (refused.ok()) {
-    const Result<StagedLane*> lane = lane_of(device);
-    if (lane.ok()) return (*lane)->start(request);
+    refused = start(request, device, completion);
     // Other ranks make the operation, so this rank cannot go on without it.
-    refused = lane.status();
-    held_.fail(refused);
+    if (refused.scope() == Scope::kGroup) held_.fail(refused);
   }
-  auto completion = std::make_shared<WorkCompletion>();
-  completion->end(std::move(refused));
+  if (!refused.ok()) completion->end(std::move(refused));
   return completion;
+}
+
+Status DeviceOperations::start(const OperationRequest& request, Device& device,
+                               std::shared_ptr<WorkCompletion> completion) {
+  if (meeting_ == nullptr) {
+    let_exit_handler_run_first();
+    PACELINE_TRY_ASSIGN(Devices* const devices, devices_for(request));
+    meeting_ = std::make_unique<DeviceMeeting>(held_, device, devices->groups(),
+                                               static_cast<DeviceMeeting::Owner&>(*this));
+  }
+  if (!is_settled_) return defer(request, device, std::move(completion));
+  if (!deferred_.empty())
+    std::erase_if(deferred_, [](const auto& one) { return one->has_ended(); });
+  PACELINE_TRY_ASSIGN(OperationStage* const stage,
+                      take(request, device, deadline(), std::move(completion)));
+  held_.start_staged(*stage);
+  return {};
+}
+
+TimePoint DeviceOperations::deadline() const {
+  return Deadline::after(held_.parts().engine->clock(), held_.queue().timeout()).moment();
+}
+
+Status DeviceOperations::defer(const OperationRequest& request, Device& device,
+                               std::shared_ptr<WorkCompletion> completion) {
+  PACELINE_TRY(held_.queue().check_room(1));
+  PACELINE_TRY_ASSIGN(const bool is_captured, device.is_captured(request.stream));
+  if (is_captured)
+    return Status(Code::kInvalidArgument, Scope::kOperation,
+                  call_text(request.signature) +
+                      " cannot become part of a graph: it is one of the first operations of its "
+                      "communicator on GPU memory; make one outside of the capture before");
+  completion->owner = &held_.owner();
+  deferred_.push_back(std::make_unique<Deferred>(request, held_.parts().group.size(), device,
+                                                 deadline(), std::move(completion)));
+  held_.start_staged(*deferred_.back());
+  return {};
+}
+
+// Hands over what was called meanwhile, in its order.
+void DeviceOperations::meeting_is_over() {
+  is_settled_ = true;
+  Status failed = use_group();
+  for (const auto& one : deferred_) {
+    if (one->has_ended()) continue;
+    const Result<OperationStage*> stage =
+        failed.ok() ? take(one->request(), one->device(), one->deadline(), one->completion())
+                    : Result<OperationStage*>(failed);
+    if (stage.ok()) one->become(**stage);
+    if (!stage.ok()) failed = stage.status();
+  }
+  if (!failed.ok()) held_.fail(failed);
+}
+
+Status DeviceOperations::use_group() {
+  std::unique_ptr<DeviceGroup> group = meeting_->take_group();
+  if (group == nullptr) return {};
+  PACELINE_TRY_ASSIGN(group_lane_,
+                      DeviceGroupLane::make(held_, meeting_->device(), std::move(group)));
+  return {};
+}
+
+Result<OperationStage*> DeviceOperations::take(const OperationRequest& request, Device& device,
+                                               TimePoint deadline,
+                                               std::shared_ptr<WorkCompletion> completion) {
+  PACELINE_TRY_ASSIGN(DeviceLane* const lane, lane_for(request, device));
+  if (lane != last_lane_) after_ = std::exchange(last_, nullptr);
+  PACELINE_TRY_ASSIGN(OperationStage* const stage,
+                      lane->take(request, deadline, completion, after_));
+  last_lane_ = lane;
+  last_ = std::move(completion);
+  return stage;
+}
+
+// The same kind of lane on all ranks.
+Result<DeviceLane*> DeviceOperations::lane_for(const OperationRequest& request, Device& device) {
+  const bool by_group = group_lane_ != nullptr && held_.parts().determinism == Determinism::kFast &&
+                        has_device_calls(request) && meeting_->serves(request.signature.type);
+  if (by_group && &group_lane_->device() == &device) return group_lane_.get();
+  if (by_group)
+    return Status(Code::kInvalidArgument, Scope::kOperation,
+                  call_text(request.signature) + ": the buffers lie in the memory of " +
+                      device.name() + ", but this communicator uses " +
+                      group_lane_->device().name() + "; make another one, by split()");
+  if (const auto found = staged_lanes_.find(&device); found != staged_lanes_.end())
+    return found->second.get();
+  PACELINE_TRY_ASSIGN(auto made, StagedLane::make(held_, device));
+  return (staged_lanes_[&device] = std::move(made)).get();
 }
 
 Status DeviceOperations::check(const OperationRequest& request) const {
@@ -144,7 +283,9 @@ Status DeviceOperations::check(const OperationRequest& request) const {
 }
 
 void DeviceOperations::leave() {
-  for (const auto& [_, lane] : lanes_) lane->leave();
+  if (meeting_ != nullptr) meeting_->leave();
+  if (group_lane_ != nullptr) group_lane_->leave();
+  for (const auto& [_, lane] : staged_lanes_) lane->leave();
 }
 
 }  // namespace paceline

@@ -1,15 +1,22 @@
-// The operations of one communicator whose buffers lie in device memory: which they are, and who
-// carries them out. Today the staged lane of each device does.
+// The operations of one communicator whose buffers lie in device memory: which they are, and which
+// lane carries them out.
+//
+// At the first of them the ranks meet (device_meeting.h). If all have a library such as NCCL, it
+// carries out what it can. The staged lane of each device carries out the rest.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <vector>
 
 #include <paceline/status.h>
 
 #include "collectives/backend/backend.h"
+#include "collectives/device_group_lane.h"
+#include "collectives/device_lane.h"
+#include "collectives/device_meeting.h"
 #include "collectives/held_communicator.h"
 #include "collectives/staged_lane.h"
 #include "comm/completion.h"
@@ -19,11 +26,11 @@
 namespace paceline {
 
 /// Any thread may call any member.
-class DeviceOperations {
+class DeviceOperations final : private DeviceMeeting::Owner {
  public:
   /// `devices`: null for those of this process. Both are borrowed.
-  DeviceOperations(HeldCommunicator& held, Devices* devices)
-      : held_(held), devices_(devices), has_driver_(devices != nullptr) {}
+  DeviceOperations(HeldCommunicator& held, Devices* devices);
+  ~DeviceOperations();
   DeviceOperations(const DeviceOperations&) = delete;
   DeviceOperations& operator=(const DeviceOperations&) = delete;
 
@@ -51,7 +58,7 @@ class DeviceOperations {
   /// Starts an operation on the memory of this device, or ends it at once with an error. With the
   /// engine's baton held.
   std::shared_ptr<const WorkCompletion> start(const OperationRequest& request, Device& device);
-  /// See StagedLane.
+  /// See DeviceLane.
   void leave();
 
  private:
@@ -61,16 +68,35 @@ class DeviceOperations {
     return reinterpret_cast<std::uintptr_t>(request.input) * 0x9E3779B97F4A7C15 +
            reinterpret_cast<std::uintptr_t>(request.output);
   }
+  class Deferred;
+
   Result<Devices*> devices_for(const OperationRequest& request);
   Status check(const OperationRequest& request) const;
-  Result<StagedLane*> lane_of(Device& device);
+  Status start(const OperationRequest& request, Device& device,
+               std::shared_ptr<WorkCompletion> completion);
+  Status defer(const OperationRequest& request, Device& device,
+               std::shared_ptr<WorkCompletion> completion);
+  TimePoint deadline() const;
+  Result<OperationStage*> take(const OperationRequest& request, Device& device, TimePoint deadline,
+                               std::shared_ptr<WorkCompletion> completion);
+  Result<DeviceLane*> lane_for(const OperationRequest& request, Device& device);
+  void meeting_is_over() override;
+  Status use_group();
 
   HeldCommunicator& held_;
   Devices* const devices_;
   std::atomic<bool> has_driver_;
   std::atomic<std::uint64_t> known_host_{0};
-  std::atomic<Device*> last_device_{nullptr};             // of the last operation with elements
-  std::map<Device*, std::unique_ptr<StagedLane>> lanes_;  // guarded by the engine's baton
+  std::atomic<Device*> last_device_{nullptr};  // of the last operation with elements
+  // Guarded by the engine's baton.
+  std::unique_ptr<DeviceMeeting> meeting_;
+  bool is_settled_ = false;                          // it is over
+  std::vector<std::unique_ptr<Deferred>> deferred_;  // called before that
+  std::unique_ptr<DeviceGroupLane> group_lane_;      // null: no library
+  std::map<Device*, std::unique_ptr<StagedLane>> staged_lanes_;
+  const DeviceLane* last_lane_ = nullptr;
+  std::shared_ptr<const WorkCompletion> last_;   // of that lane
+  std::shared_ptr<const WorkCompletion> after_;  // the last of the lane before
 };
 
 }  // namespace paceline

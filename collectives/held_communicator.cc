@@ -106,9 +106,9 @@ Status HeldCommunicator::check(const OperationRequest& request) const {
   return failure().ok() ? queue_.check(request) : failure();
 }
 
-void HeldCommunicator::start_staged(OperationRequest& request, OperationStage& stage) {
+void HeldCommunicator::start_staged(OperationStage& stage) {
   if (!failure().ok()) return stage.end(failure());
-  (void)queue_.enter_staged(request, stage);
+  queue_.enter_staged(stage);
   parts_.engine->begin_background();
   keep_driven();
 }

@@ -47,9 +47,9 @@ class HeldCommunicator final : private Driver, private OperationOwner {
   /// Runs an operation on many tensors, each in the place of the request's array.
   std::shared_ptr<const WorkCompletion> start_many(std::span<const Tensor> tensors,
                                                    const OperationRequest& request);
-  /// Runs a part of an operation on device memory in the background, when its stage is ready. The
-  /// request and the stage are borrowed to its end.
-  void start_staged(OperationRequest& request, OperationStage& stage);
+  /// Runs an operation on device memory in the background, when its stage is ready. The stage is
+  /// borrowed to its end.
+  void start_staged(OperationStage& stage);
   /// For completions of operations that run as such parts.
   OperationOwner& owner() { return *this; }
   /// Lets other ranks get answers, for a caller that does not wait in an operation. Not for

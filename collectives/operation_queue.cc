@@ -30,8 +30,16 @@ bool may_overlap(const OperationRequest& running, const OperationRequest& next) 
          !Staging::is_needed(next);
 }
 
-bool is_ready(const QueuedOperation& operation) {
-  return operation.stage == nullptr || operation.stage->is_ready();
+// The request of the operation's first part, or of all of it. False if that may not begin yet.
+bool find_request(QueuedOperation& operation) {
+  if (operation.stage != nullptr) operation.borrowed = operation.stage->next_part();
+  return operation.stage == nullptr || operation.borrowed != nullptr;
+}
+
+// A backend of its own has other memory.
+bool needs_staging(const QueuedOperation& operation) {
+  const bool has_own = operation.stage != nullptr && operation.stage->backend() != nullptr;
+  return !has_own && Staging::is_needed(operation.request());
 }
 
 TimePoint waited_since(const Completion& completion) {
@@ -97,15 +105,13 @@ QueuedOperation& OperationQueue::enter(OperationRequest* borrowed,
   return operation;
 }
 
-QueuedOperation& OperationQueue::enter_staged(OperationRequest& request, OperationStage& stage) {
+void OperationQueue::enter_staged(OperationStage& stage) {
   QueuedOperation& operation = waiting_.push_back();
-  operation.borrowed = &request;
   operation.called_at = clock_.now();
   operation.timeout = timeout_;
   operation.stage = &stage;
   operation.in_background = true;
   operation.is_exposed = false;
-  return operation;
 }
 
 CollectiveBackend* OperationQueue::choose(const Signature& signature) const {
@@ -115,6 +121,11 @@ CollectiveBackend* OperationQueue::choose(const Signature& signature) const {
   return is_within ? choice.backend : parts_.backends.back().get();
 }
 
+CollectiveBackend* OperationQueue::choose(const QueuedOperation& operation) const {
+  CollectiveBackend* const own = operation.stage != nullptr ? operation.stage->backend() : nullptr;
+  return own != nullptr ? own : choose(operation.signature());
+}
+
 // A short operation mostly ends in here. Nothing is noted, and the clock is not read, before the
 // others have what this rank contributes. So a rank that crashes over its own input is on record
 // with the operation before.
@@ -122,9 +133,9 @@ Status OperationQueue::begin() {
   OperationRequest& request = current_.request();
   const Signature& signature = request.signature;
   sign(request);
-  backend_ = choose(signature);
+  backend_ = choose(current_);
   is_next_settled_ = false;
-  if (Staging::is_needed(request)) {
+  if (needs_staging(current_)) {
     if (!current_.called_at) current_.called_at = clock_.now();
     staging_.prepare(request, parts_.group.size());
   }
@@ -146,18 +157,24 @@ void OperationQueue::sign(OperationRequest& request) const {
 }
 
 bool OperationQueue::advance() {
-  if (is_running_ || waiting_.empty() || !is_ready(waiting_.front())) return false;
-  current_ = std::move(waiting_.front());
-  waiting_.pop_front();
-  is_running_ = true;
-  return true;
+  if (is_running_) return false;
+  if (!is_between_parts_) {
+    if (waiting_.empty()) return false;
+    current_ = std::move(waiting_.front());
+    waiting_.pop_front();
+  }
+  is_running_ = find_request(current_);
+  is_between_parts_ = !is_running_;
+  return is_running_;
 }
 
 bool OperationQueue::begin_early() {
-  if (!is_running_ || is_next_settled_ || waiting_.empty() || !is_ready(waiting_.front()))
+  if (!is_running_ || is_next_settled_ || current_.stage != nullptr || waiting_.empty() ||
+      !find_request(waiting_.front()))
     return false;
-  OperationRequest& next = waiting_.front().request();
-  is_next_settled_ = !may_overlap(current_.request(), next) || choose(next.signature) != backend_;
+  QueuedOperation& operation = waiting_.front();
+  OperationRequest& next = operation.request();
+  is_next_settled_ = !may_overlap(current_.request(), next) || choose(operation) != backend_;
   if (is_next_settled_) return false;
   sign(next);
   const NextBegin how = backend_->begin_next(next);
@@ -180,13 +197,16 @@ void OperationQueue::end_running(const Status& how, TimePoint now) {
   } else {
     parts_.flight->finish(current_.flight_place, FlightState::kFailed, now, blamed_for(how));
   }
-  end(current_, how, now);
+  is_between_parts_ = how.ok() && current_.stage != nullptr && current_.stage->end_part();
+  if (!is_between_parts_) end(current_, how, now);
 }
 
 void OperationQueue::end_all(const Status& why, TimePoint now) {
   if (is_running_) {
     backend_->forget_next();
     end_running(why, now);
+  } else if (std::exchange(is_between_parts_, false)) {
+    end(current_, why, now);
   }
   for (; !waiting_.empty(); waiting_.pop_front()) end(waiting_.front(), why, now);
 }
@@ -236,7 +256,7 @@ Account OperationQueue::account() const {
   const std::vector<int> awaited = is_running_ ? backend_->awaited() : std::vector<int>();
   return {.begun = history_.begun(),
           .running = is_running_,
-          .waits_for_device = !is_running_ && !waiting_.empty(),
+          .waits_for_device = !is_running_ && !is_empty(),
           .recent = history_.recent(),
           .awaited = {awaited.begin(), awaited.end()}};
 }

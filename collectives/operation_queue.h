@@ -82,14 +82,14 @@ class OperationQueue {
   /// `borrowed`: the request itself, if it stays where it is to the end; null: it is copied. The
   /// result is valid until the next call.
   QueuedOperation& enter(OperationRequest* borrowed, const OperationRequest& request);
-  /// Adds an operation in the background that begins when its stage is ready, see advance(). The
-  /// request stays where it is to the end. It need not be complete before the stage is ready.
-  QueuedOperation& enter_staged(OperationRequest& request, OperationStage& stage);
+  /// Adds an operation in the background, whose parts begin when its stage is ready: see advance().
+  /// The stage is borrowed to its end.
+  void enter_staged(OperationStage& stage);
   /// Begins the running operation. It may have ended well when this returns. After an error the
   /// caller calls end_all().
   Status begin();
-  /// Makes the next operation the running one, and begin() must follow. False if one runs, if there
-  /// is none, or if its stage is not ready.
+  /// Makes the next operation or part the running one, and begin() must follow. False if one runs,
+  /// if there is none, or if its stage is not ready.
   bool advance();
   /// Begins the next operation while one runs, if it can. True if it has.
   bool begin_early();
@@ -107,7 +107,7 @@ class OperationQueue {
   TimePoint wake_at() const { return is_running_ ? backend_->wake_at() : TimePoint::max(); }
 
   bool is_running() const { return is_running_; }
-  bool is_empty() const { return !is_running_ && waiting_.empty(); }
+  bool is_empty() const { return !is_running_ && !is_between_parts_ && waiting_.empty(); }
   /// The running operation. While none runs, only called_at of the last one may be read.
   const QueuedOperation& current() const { return current_; }
   /// The backend that runs it.
@@ -143,6 +143,7 @@ class OperationQueue {
   };
 
   CollectiveBackend* choose(const Signature& signature) const;
+  CollectiveBackend* choose(const QueuedOperation& operation) const;
   void sign(OperationRequest& request) const;
   void end_running(const Status& how, TimePoint now);
   void end(QueuedOperation& operation, const Status& how, TimePoint now);
@@ -155,6 +156,7 @@ class OperationQueue {
   Duration timeout_;
   bool is_closed_ = false;
   bool is_running_ = false;
+  bool is_between_parts_ = false;  // of current_, or before the first
   QueuedOperation current_;
   PairwiseBackend pairwise_;
   Staging staging_;                                           // of current_

@@ -6,70 +6,61 @@
 #include <utility>
 
 #include "collectives/group_members.h"
-#include "collectives/operation_stage.h"
 #include "comm/base/try.h"
 
 namespace paceline {
 namespace {
 
-// Events are looked at soon after something has moved, then less and less often.
-constexpr Duration kPollSoon = std::chrono::microseconds(5);
-constexpr Duration kPollAtLeast = std::chrono::microseconds(100);
 // Copies take milliseconds. They take longer only if the caller's stream or the device is stuck.
 constexpr Duration kDrainTime = std::chrono::seconds(1);
 
-// "all_reduce(10 x float32, sum)": its number is not known at the call.
-std::string text_of(const Signature& signature) {
-  const std::string text = signature.to_string();
-  const std::size_t end = text.find(')');
-  return end != std::string::npos ? text.substr(0, end + 1) : text.substr(0, text.find(' '));
-}
-
 }  // namespace
 
-class StagedLane::Round final : public OperationStage {
- public:
-  Round(StagedLane& lane, Operation& of) : operation(of), lane_(lane) {}
-
-  bool is_ready() const override { return ready; }
-  void end(const Status& how) override { lane_.end_round(*this, how); }
-
-  Operation& operation;
+struct StagedLane::Round {
   StagedRound staged;                 // its request is empty until it is copied down
   std::span<std::byte> own_memory{};  // if it does not fit into a slot
   std::byte* memory = nullptr;
   Slot* slot = nullptr;  // once it is copied down
-  bool ready = false;
-
- private:
-  StagedLane& lane_;
+  bool is_ready = false;
 };
 
-struct StagedLane::Operation {
-  Operation(const OperationRequest& request, int rank, int ranks, std::size_t slot_bytes)
-      : work(request, rank, ranks, slot_bytes),
+struct StagedLane::Operation final : OperationStage {
+  Operation(StagedLane& of, const OperationRequest& request, int rank, int ranks)
+      : lane(of),
+        work(request, rank, ranks, of.slot_bytes_),
         read(work.read()),
         written(work.written()),
         stream(request.stream),
-        text(text_of(request.signature)) {}
+        text(call_text(request.signature)),
+        rounds(work.size()) {}
 
+  OperationRequest* next_part() override {
+    Round& next = rounds[ended];
+    return next.is_ready ? &next.staged.request : nullptr;
+  }
+  bool end_part() override { return lane.end_round(*this); }
+  void end(const Status& how) override { lane.end(*this, how); }
+
+  bool has_run() const { return ended == rounds.size(); }
+
+  StagedLane& lane;
   // Borrows nothing of the caller but the buffers.
   const StagedRounds work;
   const StagedExtent read;
   const StagedExtent written;
   const DeviceStream stream;  // the caller's
   const std::string text;
-  const std::shared_ptr<WorkCompletion> completion = std::make_shared<WorkCompletion>();
-  std::deque<std::unique_ptr<Round>> rounds;
+  std::shared_ptr<WorkCompletion> completion;
+  std::shared_ptr<const WorkCompletion> after;
+  std::deque<Round> rounds;
   Mark called;    // on the caller's stream
   Mark finished;  // behind the last copy up
   TimePoint deadline{};
   std::size_t copied_down = 0;              // rounds
   std::size_t ended = 0;                    // rounds
   TimePoint drained_by = TimePoint::max();  // after an error
+  bool is_over = false;                     // in the queue
   Status failure;
-
-  bool has_run() const { return ended == rounds.size(); }
 };
 
 StagedLane::StagedLane(HeldCommunicator& held, Device& device)
@@ -77,7 +68,8 @@ StagedLane::StagedLane(HeldCommunicator& held, Device& device)
       device_(device),
       slot_bytes_(held.parts().device_slot_bytes),
       engine_(*held.parts().engine),
-      memory_(device) {}
+      memory_(device),
+      events_(device) {}
 
 Result<std::unique_ptr<StagedLane>> StagedLane::make(HeldCommunicator& held, Device& device) {
   std::unique_ptr<StagedLane> lane(new StagedLane(held, device));
@@ -106,19 +98,12 @@ StagedLane::~StagedLane() {
     if (slot.down.event != nullptr) device_.destroy_event(slot.down.event);
     if (slot.up.event != nullptr) device_.destroy_event(slot.up.event);
   }
-  for (const DeviceEvent event : spare_events_) device_.destroy_event(event);
+  events_.destroy_all();
   if (down_ != nullptr) device_.destroy_stream(down_);
   if (up_ != nullptr) device_.destroy_stream(up_);
 }
 
 // ---- Events ----
-
-Result<DeviceEvent> StagedLane::take_event() {
-  if (spare_events_.empty()) return device_.make_event();
-  const DeviceEvent event = spare_events_.back();
-  spare_events_.pop_back();
-  return event;
-}
 
 Status StagedLane::record(Mark& mark, DeviceStream stream) {
   mark.is_recorded = false;
@@ -150,34 +135,29 @@ void StagedLane::note(Status how) {
 
 // ---- A call ----
 
-std::shared_ptr<const WorkCompletion> StagedLane::start(const OperationRequest& request) {
+Result<OperationStage*> StagedLane::take(const OperationRequest& request, TimePoint deadline,
+                                         std::shared_ptr<WorkCompletion> completion,
+                                         std::shared_ptr<const WorkCompletion> after) {
   const Group& group = held_.parts().group;
-  auto operation = std::make_unique<Operation>(request, group.rank, group.size(), slot_bytes_);
-  const std::shared_ptr<WorkCompletion> completion = operation->completion;
-  const std::size_t rounds = operation->work.size();
-  Status refused = held_.queue().check_room(rounds);
-  if (refused.ok()) refused = begin(*operation);
-  if (!refused.ok()) {
-    for (const Mark& mark : {operation->called, operation->finished})
-      if (mark.event != nullptr) spare_events_.push_back(mark.event);
-    // Other ranks make the operation, so this rank cannot go on without it.
-    if (refused.scope() == Scope::kGroup) held_.fail(refused);
-    completion->end(std::move(refused));
-    return completion;
+  PACELINE_TRY(held_.queue().check_room(1));
+  auto operation = std::make_unique<Operation>(*this, request, group.rank, group.size());
+  operation->completion = std::move(completion);
+  operation->after = std::move(after);
+  operation->deadline = deadline;
+  if (const Status begun = begin(*operation); !begun.ok()) {
+    events_.give_back(operation->called.event);
+    events_.give_back(operation->finished.event);
+    return begun;
   }
   Operation& added = *operations_.emplace_back(std::move(operation));
-  completion->order = this;
-  completion->owner = &held_.owner();
+  added.completion->order = this;
+  added.completion->owner = &held_.owner();
   engine_.begin_background();
   if (!std::exchange(is_attached_, true)) engine_.attach(*this);
-  poll_every_ = kPollSoon;
+  pace_.hurry();
   wake_at_ = TimePoint::min();
-  for (std::size_t i = 0; i < rounds; ++i)
-    added.rounds.push_back(std::make_unique<Round>(*this, added));
   while (copy_next_down()) continue;
-  // All of them at once, so that no other call comes between them.
-  for (const auto& round : added.rounds) held_.start_staged(round->staged.request, *round);
-  return completion;
+  return &added;
 }
 
 // Marks where the operation begins in the caller's stream.
@@ -188,10 +168,9 @@ Status StagedLane::begin(Operation& operation) {
                   operation.text +
                       " cannot become part of a graph: it is carried out by the CPU, through host "
                       "memory; call it outside of the capture");
-  PACELINE_TRY_ASSIGN(operation.called.event, take_event());
-  PACELINE_TRY_ASSIGN(operation.finished.event, take_event());
+  PACELINE_TRY_ASSIGN(operation.called.event, events_.take());
+  PACELINE_TRY_ASSIGN(operation.finished.event, events_.take());
   PACELINE_TRY(record(operation.called, operation.stream));
-  operation.deadline = Deadline::after(engine_.clock(), held_.queue().timeout()).moment();
   return {};
 }
 
@@ -206,15 +185,18 @@ bool StagedLane::copy_next_down() {
   if (found == operations_.end()) return false;
   Operation& operation = **found;
   if (operation.copied_down == 0) {
+    if (!paceline::is_enqueued(operation.after)) return false;
+    note(paceline::let_wait(operation.after, down_));
+    operation.after = nullptr;
     // The result of an operation before may be the input.
     for (auto before = operations_.begin(); before != found; ++before) {
       if (!(*before)->written.overlaps(operation.read)) continue;
-      if (!(*before)->has_run()) return false;
+      if (!(*before)->is_over) return false;
       note(device_.let_wait(down_, (*before)->finished.event));
     }
     note(device_.let_wait(down_, operation.called.event));
   }
-  Round& round = *operation.rounds[operation.copied_down];
+  Round& round = operation.rounds[operation.copied_down];
   note(copy_down(operation, round, slots_[copied_down_ % kSlots]));
   ++operation.copied_down;
   ++copied_down_;
@@ -239,16 +221,22 @@ Status StagedLane::copy_down(Operation& operation, Round& round, Slot& slot) {
 
 // ---- Up ----
 
-void StagedLane::end_round(Round& round, const Status& how) {
-  Operation& operation = round.operation;
-  if (operation.failure.ok()) operation.failure = how;
-  if (operation.failure.ok()) note(copy_up(round));
+// A round has ended well. True: there is another one.
+bool StagedLane::end_round(Operation& operation) {
+  note(copy_up(operation.rounds[operation.ended]));
   ++operation.ended;
   ++ended_;
-  if (!operation.has_run()) return;
-  note(record(operation.finished, up_));
+  return !operation.has_run();
+}
+
+void StagedLane::end(Operation& operation, const Status& how) {
+  operation.is_over = true;
+  operation.failure = how;
+  ended_ += operation.rounds.size() - operation.ended;
+  if (operation.has_run()) note(record(operation.finished, up_));
   if (operation.failure.ok() && failure_.ok()) return;
   operation.drained_by = std::min(operation.drained_by, engine_.clock().now() + kDrainTime);
+  wake_at_ = TimePoint::min();
 }
 
 Status StagedLane::copy_up(Round& round) {
@@ -266,8 +254,7 @@ bool StagedLane::drive(TimePoint now) {
   moved |= end_finished(now);
   check_deadline(now);
   if (!failure_.ok()) held_.fail(failure_);
-  poll_every_ = moved ? kPollSoon : std::min(2 * poll_every_, kPollAtLeast);
-  wake_at_ = awaits_device() ? now + poll_every_ : TimePoint::max();
+  wake_at_ = awaits_device() ? pace_.next(moved, now) : TimePoint::max();
   if (operations_.empty()) {
     engine_.detach(*this);
     is_attached_ = false;
@@ -280,10 +267,10 @@ bool StagedLane::note_ready() {
   bool moved = false;
   for (const auto& operation : operations_) {
     for (std::size_t i = operation->ended; i < operation->copied_down; ++i) {
-      Round& round = *operation->rounds[i];
-      if (round.ready) continue;
+      Round& round = operation->rounds[i];
+      if (round.is_ready) continue;
       if (!failure_.ok() || !has_passed(round.slot->down)) return moved;
-      round.ready = moved = true;
+      round.is_ready = moved = true;
     }
     if (operation->copied_down < operation->rounds.size()) break;
   }
@@ -293,7 +280,7 @@ bool StagedLane::note_ready() {
 // Ends the oldest operations whose copies are done.
 bool StagedLane::end_finished(TimePoint now) {
   bool moved = false;
-  while (!operations_.empty() && operations_.front()->has_run()) {
+  while (!operations_.empty() && operations_.front()->is_over) {
     const Operation& oldest = *operations_.front();
     const bool is_done = is_drained(oldest);
     if (!is_done && !is_lost_ && now < oldest.drained_by) break;
@@ -306,21 +293,23 @@ bool StagedLane::end_finished(TimePoint now) {
 
 // Has the device done all that was enqueued for it?
 bool StagedLane::is_drained(const Operation& operation) {
-  if (!has_passed(operation.finished)) return false;
-  if (operation.failure.ok()) return true;
-  // Rounds that have not begun may still be copied down.
-  for (std::size_t i = 0; i < operation.copied_down; ++i)
-    if (!operation.rounds[i]->ready && !has_passed(operation.rounds[i]->slot->down)) return false;
+  if (operation.failure.ok()) return has_passed(operation.finished);
+  // Rounds that have not begun may still be copied down, and others up.
+  for (std::size_t i = 0; i < operation.copied_down; ++i) {
+    const Round& round = operation.rounds[i];
+    if (!round.is_ready && !has_passed(round.slot->down)) return false;
+    if (i < operation.ended && !has_passed(round.slot->up)) return false;
+  }
   return true;
 }
 
 void StagedLane::end_operation(TimePoint now) {
   const std::unique_ptr<Operation> operation = std::move(operations_.front());
   operations_.pop_front();
-  spare_events_.push_back(operation->called.event);
-  spare_events_.push_back(operation->finished.event);
-  for (const auto& round : operation->rounds)
-    if (!round->own_memory.empty()) memory_.give_back(round->own_memory);
+  events_.give_back(operation->called.event);
+  events_.give_back(operation->finished.event);
+  for (const Round& round : operation->rounds)
+    if (!round.own_memory.empty()) memory_.give_back(round.own_memory);
   Status how = operation->failure.ok() ? failure_ : operation->failure;
   held_.queue().count_wait(*operation->completion, now);
   operation->completion->order = nullptr;
@@ -344,8 +333,8 @@ void StagedLane::check_deadline(TimePoint now) {
 bool StagedLane::awaits_device() const {
   if (operations_.empty()) return false;
   const Operation& oldest = *operations_.front();
-  if (oldest.has_run()) return true;
-  return oldest.ended < oldest.copied_down && !oldest.rounds[oldest.ended]->ready;
+  if (oldest.is_over) return true;
+  return oldest.ended < oldest.copied_down && !oldest.rounds[oldest.ended].is_ready;
 }
 
 // ---- For others ----
@@ -359,7 +348,7 @@ const StagedLane::Operation* StagedLane::operation_of(const Completion& completi
 // After an error only the end is left to wait for.
 bool StagedLane::is_enqueued(const Completion& completion) const {
   const Operation* const operation = operation_of(completion);
-  return operation == nullptr || (operation->has_run() && operation->failure.ok() && failure_.ok());
+  return operation == nullptr || (operation->is_over && operation->failure.ok() && failure_.ok());
 }
 
 Status StagedLane::let_wait(const Completion& completion, DeviceStream stream) {

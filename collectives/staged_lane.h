@@ -6,8 +6,8 @@
 //   queue of operations                       +--- round runs ---+
 //   stream up                                                    +--- copy ---> finished
 //
-// The rounds of an operation (staged_rounds.h) enter the queue at the call, so they run in the
-// order of the calls. A round begins once its copy is there. Copies go to and from kSlots places of
+// An operation has its place in the queue from the call on. Its rounds (staged_rounds.h) are its
+// parts there. A round begins once its copy is there. Copies go to and from kSlots places of
 // pinned memory, which other ranks of the host reach directly.
 //
 // After an error no copy is enqueued. The operation ends when the copies that were enqueued are
@@ -25,6 +25,7 @@
 #include <paceline/status.h>
 
 #include "collectives/backend/backend.h"
+#include "collectives/device_lane.h"
 #include "collectives/held_communicator.h"
 #include "collectives/pinned_memory.h"
 #include "collectives/staged_rounds.h"
@@ -34,29 +35,26 @@
 
 namespace paceline {
 
-class StagedLane final : public StreamOrder, private Driver {
+class StagedLane final : public DeviceLane, private Driver {
  public:
   static constexpr std::size_t kSlots = 4;
 
   /// Both are borrowed. An error says what the device cannot do.
   static Result<std::unique_ptr<StagedLane>> make(HeldCommunicator& held, Device& device);
-  /// Call leave() before.
   ~StagedLane() override;
   StagedLane(const StagedLane&) = delete;
   StagedLane& operator=(const StagedLane&) = delete;
 
-  /// Starts an operation that the communicator accepts, in the order of request.stream. Borrows the
-  /// buffers only. With the engine's baton held.
-  std::shared_ptr<const WorkCompletion> start(const OperationRequest& request);
-  /// Waits until no copy is on its way, for a few seconds at most. All operations of the
-  /// communicator have ended. Without the baton.
-  void leave();
+  Result<OperationStage*> take(const OperationRequest& request, TimePoint deadline,
+                               std::shared_ptr<WorkCompletion> completion,
+                               std::shared_ptr<const WorkCompletion> after) override;
+  void leave() override;
 
   bool is_enqueued(const Completion& completion) const override;
   Status let_wait(const Completion& completion, DeviceStream stream) override;
 
  private:
-  class Round;
+  struct Round;
   struct Operation;
   // An event of one of the lane's streams or of the caller's.
   struct Mark {
@@ -78,7 +76,8 @@ class StagedLane final : public StreamOrder, private Driver {
   Status begin(Operation& operation);
   bool copy_next_down();
   Status copy_down(Operation& operation, Round& round, Slot& slot);
-  void end_round(Round& round, const Status& how);
+  bool end_round(Operation& operation);
+  void end(Operation& operation, const Status& how);
   Status copy_up(Round& round);
   bool note_ready();
   bool end_finished(TimePoint now);
@@ -92,8 +91,6 @@ class StagedLane final : public StreamOrder, private Driver {
   void note(Status how);
   const Operation* operation_of(const Completion& completion) const;
 
-  Result<DeviceEvent> take_event();
-
   HeldCommunicator& held_;
   Device& device_;
   const std::size_t slot_bytes_;
@@ -102,7 +99,7 @@ class StagedLane final : public StreamOrder, private Driver {
   DeviceStream down_ = nullptr;
   DeviceStream up_ = nullptr;
   std::array<Slot, kSlots> slots_{};
-  std::vector<DeviceEvent> spare_events_;
+  EventPool events_;
   std::deque<std::unique_ptr<Operation>> operations_;  // until they end, the oldest first
   // Rounds since the beginning.
   std::size_t copied_down_ = 0;
@@ -111,7 +108,7 @@ class StagedLane final : public StreamOrder, private Driver {
   bool is_lost_ = false;         // the device does not answer
   bool is_left_behind_ = false;  // copies may still run
   bool is_attached_ = false;
-  Duration poll_every_{};
+  PollPace pace_;
   TimePoint wake_at_ = TimePoint::max();
 };
 

@@ -6,6 +6,7 @@
 // Execution"). No member waits for the device.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -13,7 +14,11 @@
 
 #include <paceline/status.h>
 
+#include "comm/base/function_ref.h"
+
 namespace paceline {
+
+class DeviceGroups;
 
 /// The driver's own handle: a cudaStream_t. Null is the default stream.
 using DeviceStream = void*;
@@ -29,6 +34,10 @@ class Device {
 
   /// For messages: "GPU 0".
   virtual std::string name() const = 0;
+  /// The same in all processes, and on no other device.
+  virtual std::array<std::byte, 16> identity() const = 0;
+  /// Calls `calls` with the device as the current one of this thread.
+  virtual Status run_in_context(FunctionRef<void()> calls) = 0;
 
   /// A stream that does not wait for the default stream.
   virtual Result<DeviceStream> make_stream() = 0;
@@ -65,13 +74,16 @@ class Devices {
   virtual Result<Device*> device_of(const void* address) = 0;
   /// The device of a stream; of the default stream, the device that this thread has chosen.
   virtual Result<Device*> device_of_stream(DeviceStream stream) = 0;
+  /// The library that moves memory between devices of several ranks. An error says why there is
+  /// none: Code::kUnavailable.
+  virtual Result<DeviceGroups*> groups() = 0;
   /// For `paceline info`: "CUDA driver 13.0, 8 devices".
   virtual std::string description() const = 0;
 };
 
 /// A module exports one of these as kDeviceModuleSymbol.
 struct DeviceModule {
-  static constexpr std::uint32_t kVersion = 1;
+  static constexpr std::uint32_t kVersion = 2;
 
   std::uint32_t version = kVersion;
   /// Returns devices that are never destroyed. If there is no driver, returns null and sets `why`.

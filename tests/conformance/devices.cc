@@ -1,9 +1,13 @@
 // The conformance suite of operations on device memory: every operation, type and op, in place and
 // not, over fake devices (tests/harness/fake_device.h), whose work is late in an order that a seed
-// decides. Slots are so short that most operations need several rounds.
+// decides. Slots are so short that most operations need several rounds. Once by the CPU alone, once
+// with a stand-in of NCCL (tests/standins/nccl.h).
 
+#include <chrono>
 #include <functional>
+#include <span>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -13,6 +17,7 @@
 #include "tests/harness/calls.h"
 #include "tests/harness/plan_form.h"
 #include "tests/harness/ranks.h"
+#include "tests/standins/nccl.h"
 
 namespace paceline::testing {
 namespace {
@@ -106,6 +111,7 @@ Status check_stream_order(Communicator& world) {
   }
   float last = -1.0f;
   device.launch(stream, [&last, seen] { last = seen[kCount - 1]; });
+  PACELINE_TRY(world.barrier());  // other ranks' devices, too, are at work
   device.run_all();
   if (last != right) return wrong("the stream did not wait for the operation");
   PACELINE_TRY(world.barrier());
@@ -137,13 +143,16 @@ Status check_many(Communicator& world) {
   return {};
 }
 
-class OnDevices : public ::testing::TestWithParam<std::tuple<Mode, int>> {
+using Library = RunOptions::Library;
+
+class OnDevices : public ::testing::TestWithParam<std::tuple<Mode, int, Library>> {
  protected:
   void run(const std::function<Status(Communicator&)>& body) {
     RunOptions options{.mode = std::get<0>(GetParam()),
                        .ranks = std::get<1>(GetParam()),
                        .segment_bytes = 512,
                        .devices = 1,
+                       .device_library = std::get<2>(GetParam()),
                        .device_slot_bytes = kSlotBytes};
     for (const std::uint64_t seed : seeds(options.mode == Mode::kSimulation ? 3 : 1)) {
       options.seed = seed;
@@ -167,29 +176,38 @@ INSTANTIATE_TEST_SUITE_P(
     All, OnDevices,
     ::testing::Combine(::testing::Values(Mode::kSimulation, Mode::kThreads, Mode::kDirectThreads,
                                          Mode::kProcesses, Mode::kCompositeThreads),
-                       ::testing::Values(1, 2, 3, 5)),
+                       ::testing::Values(1, 2, 3, 5),
+                       ::testing::Values(Library::kNone, Library::kNccl)),
     [](const auto& info) {
-      return name(std::get<0>(info.param)) + "_" + std::to_string(std::get<1>(info.param)) +
-             "_ranks";
+      const bool is_nccl = std::get<2>(info.param) == Library::kNccl;
+      return name(std::get<0>(info.param)) + (is_nccl ? "_nccl_" : "_") +
+             std::to_string(std::get<1>(info.param)) + "_ranks";
     });
 
 // ---- Errors ----
 
-// Runs in simulations. Returns the first error of a rank.
-Status run_simulated(int ranks, std::uint64_t seed, Duration timeout,
-                     const std::function<Status(Communicator&, FakeDevice&)>& body) {
-  const RunOptions options{.ranks = ranks,
-                           .seed = seed,
-                           .segment_bytes = 512,
-                           .timeout = timeout,
-                           .devices = 2,
-                           .device_slot_bytes = kSlotBytes};
+using DeviceBody = std::function<Status(Communicator&, FakeDevice&)>;
+
+// Returns the first error of a rank.
+Status run_on_devices(RunOptions options, const DeviceBody& body) {
+  options.segment_bytes = 512;
+  options.devices = 2;
+  options.device_slot_bytes = kSlotBytes;
   return run_ranks(options, [&](Communicator& world) -> Status {
     FakeDevice& device = devices_of(world).device(0);
     PACELINE_TRY(body(world, device));
     const std::string broken = device.broken();
     return broken.empty() ? Status() : wrong(broken);
   });
+}
+
+Status run_simulated(int ranks, std::uint64_t seed, Duration timeout, const DeviceBody& body) {
+  return run_on_devices({.ranks = ranks, .seed = seed, .timeout = timeout}, body);
+}
+
+Status run_with_nccl(int ranks, Duration timeout, const DeviceBody& body) {
+  return run_on_devices({.ranks = ranks, .timeout = timeout, .device_library = Library::kNccl},
+                        body);
 }
 
 Status expect(const Status& error, Code code, const std::string& text) {
@@ -362,6 +380,150 @@ TEST(DeviceErrors, CallsThatCannotBeMadeAreRefused) {
                             Code::kInvalidArgument, "cannot become part of a graph"));
         world.set_stream(nullptr);
         return world.all_reduce(memory, memory, 100, DataType::kFloat32);
+      });
+  EXPECT_TRUE(status.ok()) << status.to_string();
+}
+
+// ---- Errors where a library carries the operations out ----
+
+Status all_reduce(Communicator& world, FakeDevice& device, std::size_t count) {
+  return MadeCall({.kind = OperationKind::kAllReduce, .count = count, .device = &device}, count,
+                  world.rank(), world.size())
+      .check(world);
+}
+
+// Waits for an operation that other ranks may never make.
+Status error_of(Communicator& world, FakeDevice& device, std::size_t count) {
+  MadeCall made({.kind = OperationKind::kAllReduce, .count = count, .device = &device}, count,
+                world.rank(), world.size());
+  made.start(world);
+  return made.wait();
+}
+
+TEST(LibraryErrors, ARankThatCallsSomethingElseIsNamed) {
+  const Status status = run_with_nccl(
+      3, std::chrono::seconds(2), [](Communicator& world, FakeDevice& device) -> Status {
+        PACELINE_TRY(all_reduce(world, device, 100));
+        if (world.rank() == 1) {
+          PACELINE_TRY(
+              world.all_reduce_async(device.allocate(4), device.allocate(4), 0, DataType::kInt16)
+                  .wait_for(std::chrono::seconds(4)));
+          return {};
+        }
+        return expect(error_of(world, device, 200), Code::kMismatch, "rank 1");
+      });
+  EXPECT_TRUE(status.ok()) << status.to_string();
+}
+
+TEST(LibraryErrors, ARankThatIsSilentIsNamed) {
+  const Status status =
+      run_on_devices({.mode = Mode::kThreads,
+                      .ranks = 3,
+                      .timeout = std::chrono::seconds(1),
+                      .device_library = Library::kNccl},
+                     [](Communicator& world, FakeDevice& device) -> Status {
+                       PACELINE_TRY(all_reduce(world, device, 100));
+                       if (world.rank() == 1) {
+                         std::this_thread::sleep_for(std::chrono::seconds(3));
+                         return {};
+                       }
+                       return expect(error_of(world, device, 200), Code::kTimeout, "rank 1");
+                     });
+  EXPECT_TRUE(status.ok()) << status.to_string();
+}
+
+TEST(LibraryErrors, CallsThatDifferAreNamed) {
+  const Status status = run_with_nccl(
+      2, std::chrono::seconds(10), [](Communicator& world, FakeDevice& device) -> Status {
+        PACELINE_TRY(all_reduce(world, device, 100));
+        const auto count = static_cast<std::size_t>(200 + world.rank());
+        return expect(error_of(world, device, count), Code::kMismatch, "count 20");
+      });
+  EXPECT_TRUE(status.ok()) << status.to_string();
+}
+
+// The library does not find out: the ranks do at their next operation by the CPU.
+TEST(LibraryErrors, HostAndDeviceMemoryDiffer) {
+  const Status status = run_with_nccl(
+      2, std::chrono::seconds(10), [](Communicator& world, FakeDevice& device) -> Status {
+        PACELINE_TRY(all_reduce(world, device, 100));
+        if (world.rank() == 0)
+          return error_of(world, device, 200).ok() ? wrong("no error") : Status();
+        std::vector<float> host(200);
+        return expect(world.all_reduce(std::span(host)), Code::kMismatch, "all_reduce");
+      });
+  EXPECT_TRUE(status.ok()) << status.to_string();
+}
+
+TEST(LibraryErrors, AnErrorOfTheLibraryIsNamed) {
+  struct Expected {
+    cuda::NcclResult error;
+    Code code;
+  };
+  for (const Expected& expected : {Expected{cuda::kNcclRemoteError, Code::kPeerLost},
+                                   Expected{cuda::kNcclSystemError, Code::kUnavailable},
+                                   Expected{cuda::kNcclInternalError, Code::kInternal},
+                                   Expected{cuda::kNcclInvalidUsage, Code::kInternal},
+                                   Expected{cuda::kNcclUnhandledCudaError, Code::kUnavailable}}) {
+    const Status status = run_with_nccl(
+        2, std::chrono::seconds(10), [&](Communicator& world, FakeDevice& device) -> Status {
+          PACELINE_TRY(all_reduce(world, device, 100));
+          if (world.rank() == 0) {
+            standin_nccl_fail(expected.error);
+            return {};
+          }
+          const Status error = error_of(world, device, 200);
+          return error.code() == expected.code || error.code() == Code::kPeerLost
+                     ? Status()
+                     : wrong("this is not the expected error: " + error.to_string());
+        });
+    EXPECT_TRUE(status.ok()) << status.to_string();
+  }
+}
+
+TEST(LibraryErrors, ARankWithoutItLeavesAllToTheCpu) {
+  const Status status = run_on_devices(
+      {.ranks = 3,
+       .timeout = std::chrono::seconds(10),
+       .device_library = Library::kNccl,
+       .rank_without_library = 1},
+      [](Communicator& world, FakeDevice& device) { return all_reduce(world, device, 3000); });
+  EXPECT_TRUE(status.ok()) << status.to_string();
+}
+
+TEST(LibraryErrors, AnotherDeviceIsRefused) {
+  const Status status = run_with_nccl(
+      2, std::chrono::seconds(10), [](Communicator& world, FakeDevice& device) -> Status {
+        PACELINE_TRY(all_reduce(world, device, 100));
+        PACELINE_TRY(expect(error_of(world, devices_of(world).device(1), 100),
+                            Code::kInvalidArgument, "this communicator uses GPU 0"));
+        return all_reduce(world, device, 100);
+      });
+  EXPECT_TRUE(status.ok()) << status.to_string();
+}
+
+// A kernel, an operation and a kernel become a graph, which runs once.
+TEST(LibraryErrors, OperationsBecomePartsOfGraphs) {
+  const Status status = run_with_nccl(
+      2, std::chrono::seconds(10), [](Communicator& world, FakeDevice& device) -> Status {
+        std::byte* const memory = device.allocate(400);
+        auto* const seen = reinterpret_cast<float*>(device.seen(memory));
+        PACELINE_TRY_ASSIGN(const DeviceStream stream, device.make_stream());
+        world.set_stream(stream);
+        PACELINE_TRY(all_reduce(world, device, 1));
+        device.capture(stream);
+        device.launch(stream, [=] { std::fill_n(seen, 100, 3.0f); });
+        const Work work = world.all_reduce_async(memory, memory, 100, DataType::kFloat32);
+        PACELINE_TRY(work.wait_on(stream));
+        float last = 0;
+        device.launch(stream, [&, seen] { last = seen[99]; });
+        device.replay(stream);
+        world.set_stream(nullptr);
+        for (int i = 0; i < 100; ++i) {
+          device.run_all();
+          PACELINE_TRY(world.barrier());
+        }
+        return last == 6.0f ? Status() : wrong("the graph has not run");
       });
   EXPECT_TRUE(status.ok()) << status.to_string();
 }

@@ -21,6 +21,27 @@ std::size_t whole_pages(std::size_t bytes) {
   return std::max<std::size_t>((bytes + kPage - 1) / kPage, 1) * kPage;
 }
 
+// The streams of all devices of this process, but the default ones.
+class StreamBook {
+ public:
+  StreamBook() : lock_(mutex()), streams(all()) {}
+
+ private:
+  static std::mutex& mutex() {
+    static std::mutex* const one = new std::mutex();
+    return *one;
+  }
+  static std::map<DeviceStream, FakeDevice*>& all() {
+    static auto* const one = new std::map<DeviceStream, FakeDevice*>();
+    return *one;
+  }
+
+  const std::lock_guard<std::mutex> lock_;
+
+ public:
+  std::map<DeviceStream, FakeDevice*>& streams;
+};
+
 // The memory that begins last at or before this address.
 template <class Map>
 auto around(Map& map, const void* address) {
@@ -30,11 +51,13 @@ auto around(Map& map, const void* address) {
 
 }  // namespace
 
-FakeDevice::FakeDevice(int number, std::uint64_t seed) : number_(number), random_(seed) {
+FakeDevice::FakeDevice(int number, std::uint64_t seed)
+    : number_(number), seed_(seed), random_(seed) {
   streams_[nullptr] = std::make_unique<Stream>();
 }
 
 FakeDevice::~FakeDevice() {
+  for (const auto& [stream, _] : streams_) StreamBook().streams.erase(stream);
   for (const auto& [address, memory] : memory_) unmap(address, memory);
 }
 
@@ -96,6 +119,11 @@ void FakeDevice::capture(DeviceStream stream) {
   streams_.at(stream)->is_captured = true;
 }
 
+void FakeDevice::replay(DeviceStream stream) {
+  const std::lock_guard lock(mutex_);
+  streams_.at(stream)->is_captured = false;
+}
+
 void FakeDevice::fail() {
   const std::lock_guard lock(mutex_);
   has_failed_ = true;
@@ -109,7 +137,23 @@ void FakeDevice::refuse_pins() {
 
 void FakeDevice::launch(DeviceStream stream, std::function<void()> kernel) {
   const std::lock_guard lock(mutex_);
-  (void)enqueue(stream, {.may_run = nullptr, .run = std::move(kernel)});
+  (void)enqueue(stream, {.may_run = nullptr, .run = std::move(kernel), .may_be_captured = true});
+}
+
+void FakeDevice::launch_until(DeviceStream stream, std::function<bool()> kernel) {
+  const std::lock_guard lock(mutex_);
+  (void)enqueue(stream, {.may_run = std::move(kernel), .run = [] {}, .may_be_captured = true});
+}
+
+void FakeDevice::report_broken(const std::string& what) {
+  const std::lock_guard lock(mutex_);
+  break_rule(what);
+}
+
+FakeDevice* FakeDevice::of_stream(DeviceStream stream) {
+  const StreamBook book;
+  const auto found = book.streams.find(stream);
+  return found == book.streams.end() ? nullptr : found->second;
 }
 
 void FakeDevice::run_all() {
@@ -127,6 +171,17 @@ std::string FakeDevice::broken() const {
 
 std::string FakeDevice::name() const { return "GPU " + std::to_string(number_); }
 
+std::array<std::byte, 16> FakeDevice::identity() const {
+  std::array<std::byte, 16> identity{};
+  std::memcpy(identity.data(), &seed_, sizeof seed_);
+  return identity;
+}
+
+Status FakeDevice::run_in_context(FunctionRef<void()> calls) {
+  calls();
+  return {};
+}
+
 Status FakeDevice::error(const std::string& what) const {
   return Status(Code::kUnavailable, Scope::kGroup, name() + " cannot " + what + ": it has failed");
 }
@@ -142,13 +197,14 @@ Status FakeDevice::enqueue(DeviceStream stream, Task task) {
     break_rule("something was enqueued in a stream that does not exist");
     return {};
   }
-  if (found->second->is_captured) break_rule("something was enqueued in a stream that is captured");
+  if (found->second->is_captured && !task.may_be_captured)
+    break_rule("something was enqueued in a stream that is captured");
   found->second->tasks.push_back(std::move(task));
   return {};
 }
 
 bool FakeDevice::run_one(Stream& stream) {
-  if (stream.is_held || stream.tasks.empty()) return false;
+  if (stream.is_held || stream.is_captured || stream.tasks.empty()) return false;
   if (stream.tasks.front().may_run && !stream.tasks.front().may_run()) return false;
   const Task task = std::move(stream.tasks.front());
   stream.tasks.pop_front();
@@ -169,12 +225,14 @@ Result<DeviceStream> FakeDevice::make_stream() {
   auto stream = std::make_unique<Stream>();
   const DeviceStream handle = stream.get();
   streams_[handle] = std::move(stream);
+  StreamBook().streams[handle] = this;
   return handle;
 }
 
 void FakeDevice::destroy_stream(DeviceStream stream) {
   const std::lock_guard lock(mutex_);
   if (!streams_.at(stream)->tasks.empty()) break_rule("a stream was destroyed with work in it");
+  StreamBook().streams.erase(stream);
   streams_.erase(stream);
 }
 
@@ -289,6 +347,11 @@ Result<Device*> FakeDevices::device_of(const void* address) {
   for (const auto& device : devices_)
     if (device->owns(address)) return device.get();
   return nullptr;
+}
+
+Result<DeviceGroups*> FakeDevices::groups() {
+  if (library_ != nullptr) return library_.get();
+  return Status(Code::kUnavailable, Scope::kProcess, "fake devices have no library");
 }
 
 // Tests use streams of the first device only.

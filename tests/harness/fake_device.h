@@ -6,6 +6,7 @@
 // a stream must exist. broken() names the first rule that was broken.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -15,10 +16,12 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "comm/base/random.h"
 #include "comm/device/device.h"
+#include "comm/device/device_group.h"
 
 namespace paceline::testing {
 
@@ -41,12 +44,26 @@ class FakeDevice final : public Device {
   void release(DeviceStream stream);
   /// Calls on the stream become part of a graph.
   void capture(DeviceStream stream);
+  /// Ends the capture, and launches the graph in the same stream. It may have kernels only.
+  void replay(DeviceStream stream);
   /// All calls fail from now on, and what was enqueued is lost.
   void fail();
   /// Pins no more host memory, and is otherwise as before.
   void refuse_pins();
   /// Adds a function to a stream, as a kernel of the caller.
   void launch(DeviceStream stream, std::function<void()> kernel);
+  /// The same for a kernel that is called again and again until it returns true. What comes after
+  /// it in the stream waits.
+  void launch_until(DeviceStream stream, std::function<bool()> kernel);
+  /// For kernels, while they run: where the CPU can use this device memory. Null, and a broken rule
+  /// that begins with `what`, if it is not allocated.
+  std::byte* used_by_kernel(const void* address, std::size_t bytes, const char* what) {
+    return use(address, bytes, what);
+  }
+  /// For libraries over the device: `what` names the rule. Not in a kernel.
+  void report_broken(const std::string& what);
+  /// The device that has this stream. Null: none.
+  static FakeDevice* of_stream(DeviceStream stream);
   /// Runs all that can run.
   void run_all();
 
@@ -54,6 +71,8 @@ class FakeDevice final : public Device {
   std::string broken() const;
 
   std::string name() const override;
+  std::array<std::byte, 16> identity() const override;
+  Status run_in_context(FunctionRef<void()> calls) override;
   Result<DeviceStream> make_stream() override;
   void destroy_stream(DeviceStream stream) override;
   Result<DeviceEvent> make_event() override;
@@ -71,6 +90,7 @@ class FakeDevice final : public Device {
   struct Task {
     std::function<bool()> may_run;
     std::function<void()> run;
+    bool may_be_captured = false;
   };
   struct Stream {
     std::deque<Task> tasks{};
@@ -98,6 +118,7 @@ class FakeDevice final : public Device {
   Status error(const std::string& what) const;
 
   const int number_;
+  const std::uint64_t seed_;
   mutable std::mutex mutex_;  // guards all that follows
   Random random_;
   std::map<DeviceStream, std::unique_ptr<Stream>> streams_;
@@ -115,14 +136,18 @@ class FakeDevices final : public Devices {
  public:
   FakeDevices(int devices, std::uint64_t seed);
 
+  /// From now on groups() is this library; null: none.
+  void use_library(std::unique_ptr<DeviceGroups> library) { library_ = std::move(library); }
   FakeDevice& device(int number) { return *devices_[static_cast<std::size_t>(number)]; }
 
   Result<Device*> device_of(const void* address) override;
   Result<Device*> device_of_stream(DeviceStream stream) override;
+  Result<DeviceGroups*> groups() override;
   std::string description() const override { return "fake devices"; }
 
  private:
   std::vector<std::unique_ptr<FakeDevice>> devices_;
+  std::unique_ptr<DeviceGroups> library_;
 };
 
 }  // namespace paceline::testing

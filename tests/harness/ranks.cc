@@ -12,12 +12,14 @@
 
 #include "collectives/communicator_core.h"
 #include "comm/base/assert.h"
+#include "comm/device/cuda/nccl_groups.h"
 #include "comm/poll_engine.h"
 #include "comm/simulation.h"
 #include "tests/harness/composite_world.h"
 #include "tests/harness/sanitized.h"
 #include "tests/harness/shared_world.h"
 #include "tests/harness/tcp_world.h"
+#include "tests/standins/nccl.h"
 
 namespace paceline::testing {
 namespace {
@@ -267,6 +269,10 @@ Status run_ranks(const RunOptions& options, const std::function<Status(Communica
   return run(options, [&](Start start) {
     const auto rank = static_cast<std::uint64_t>(start.transport->group().rank);
     FakeDevices devices(options.devices, options.seed * 100 + rank);
+    const bool lacks_library = start.transport->group().rank == options.rank_without_library;
+    if (options.device_library != RunOptions::Library::kNone && !lacks_library)
+      devices.use_library(std::make_unique<cuda::NcclGroups>(
+          standin_nccl_calls(options.device_library != RunOptions::Library::kNcclWithoutRevoke)));
     Communicator communicator =
         communicator_over(std::move(start.engine), std::move(start.transport),
                           {.algorithm = options.algorithm,

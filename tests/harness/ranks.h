@@ -59,6 +59,10 @@ struct RunOptions {
   Duration timeout = std::chrono::seconds(60);
   /// Each rank has so many FakeDevices: devices_of().
   int devices = 0;
+  /// The stand-in of NCCL between their devices.
+  enum class Library { kNone, kNccl, kNcclWithoutRevoke };
+  Library device_library = Library::kNone;
+  int rank_without_library = -1;
   std::size_t device_slot_bytes = std::size_t{4} << 20;
   InprocNetwork::Options network;
 };

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include <unistd.h>
+
 #include "comm/device/cuda/cuda_driver.h"
 #include "tests/harness/fake_device.h"
 
@@ -114,6 +116,14 @@ CuResult cuThreadExchangeStreamCaptureMode(int* mode) {
 CuResult cuDeviceGetCount(int* count) {
   if (!is_initialized.load()) return kNotInitialized;
   *count = device_count();
+  return kSuccess;
+}
+// Each process has devices of its own, unless a test says otherwise.
+CuResult cuDeviceGetUuid(paceline::cuda::DeviceUuid* uuid, int device) {
+  const int owner = number_of("STANDIN_SHARED_GPUS", 0) != 0 ? 0 : ::getpid();
+  *uuid = {};
+  std::memcpy(uuid->bytes, &owner, sizeof owner);
+  std::memcpy(uuid->bytes + sizeof owner, &device, sizeof device);
   return kSuccess;
 }
 CuResult cuGetErrorString(CuResult, const char** text) {

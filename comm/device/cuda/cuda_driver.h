@@ -16,6 +16,9 @@ using Context = struct CUctx_st*;
 using Stream = struct CUstream_st*;
 using Event = struct CUevent_st*;
 using Pointer = std::uintptr_t;  // CUdeviceptr
+struct DeviceUuid {              // CUuuid
+  char bytes[16];
+};
 
 constexpr Result kSuccess = 0;
 constexpr Result kInvalidValue = 1;
@@ -39,38 +42,34 @@ constexpr unsigned kEventDisableTiming = 2;
 constexpr unsigned kHostRegisterPortable = 1;
 
 // Symbol of the library, and the member that calls it.
-#define PACELINE_CUDA_CALLS(call)                                                                  \
-  call(cuInit, init, (unsigned flags)) call(cuDriverGetVersion, driver_version, (int* version))    \
-      call(cuDeviceGetCount, device_count, (int* count)) call(                                     \
-          cuGetErrorString, error_string,                                                          \
-          (Result error, const char** text)) call(cuPointerGetAttribute, pointer_attribute,        \
-                                                  (void* data, int attribute, Pointer pointer))    \
-          call(cuDevicePrimaryCtxRetain, retain_primary_context, (Context * context, int device))  \
-              call(cuCtxGetCurrent, current_context, (Context * context)) call(                    \
-                  cuCtxPushCurrent_v2, push_context,                                               \
-                  (Context context)) call(cuCtxPopCurrent_v2, pop_context, (Context * context))    \
-                  call(cuCtxGetDevice, context_device, (int* device)) call(                        \
-                      cuStreamCreate, create_stream, (Stream * stream, unsigned flags))            \
-                      call(cuStreamDestroy_v2, destroy_stream, (Stream stream)) call(              \
-                          cuStreamGetCtx, stream_context, (Stream stream, Context * context))      \
-                          call(cuStreamIsCapturing, is_capturing, (Stream stream, int* status))    \
-                              call(cuThreadExchangeStreamCaptureMode, exchange_capture_mode,       \
-                                   (int* mode)) call(cuStreamWaitEvent, wait_event,                \
-                                                     (Stream stream, Event event, unsigned flags)) \
-                                  call(cuEventCreate, create_event,                                \
-                                       (Event * event, unsigned flags))                            \
-                                      call(cuEventDestroy_v2, destroy_event, (Event event))        \
-                                          call(cuEventRecord, record_event,                        \
-                                               (Event event, Stream stream))                       \
-                                              call(cuEventQuery, query_event, (Event event))       \
-                                                  call(cuMemcpyAsync, copy,                        \
-                                                       (Pointer to, Pointer from,                  \
-                                                        std::size_t bytes, Stream stream))         \
-                                                      call(cuMemHostRegister_v2, register_host,    \
-                                                           (void* memory, std::size_t bytes,       \
-                                                            unsigned flags))                       \
-                                                          call(cuMemHostUnregister,                \
-                                                               unregister_host, (void* memory))
+// clang-format off
+#define PACELINE_CUDA_CALLS(call)                                                            \
+  call(cuInit, init, (unsigned flags))                                                       \
+  call(cuDriverGetVersion, driver_version, (int* version))                                   \
+  call(cuDeviceGetCount, device_count, (int* count))                                         \
+  call(cuDeviceGetUuid, device_uuid, (DeviceUuid* uuid, int device))                         \
+  call(cuGetErrorString, error_string, (Result error, const char** text))                    \
+  call(cuPointerGetAttribute, pointer_attribute,                                             \
+       (void* data, int attribute, Pointer pointer))                                         \
+  call(cuDevicePrimaryCtxRetain, retain_primary_context, (Context* context, int device))     \
+  call(cuCtxGetCurrent, current_context, (Context* context))                                 \
+  call(cuCtxPushCurrent_v2, push_context, (Context context))                                 \
+  call(cuCtxPopCurrent_v2, pop_context, (Context* context))                                  \
+  call(cuCtxGetDevice, context_device, (int* device))                                        \
+  call(cuStreamCreate, create_stream, (Stream* stream, unsigned flags))                      \
+  call(cuStreamDestroy_v2, destroy_stream, (Stream stream))                                  \
+  call(cuStreamGetCtx, stream_context, (Stream stream, Context* context))                    \
+  call(cuStreamIsCapturing, is_capturing, (Stream stream, int* status))                      \
+  call(cuThreadExchangeStreamCaptureMode, exchange_capture_mode, (int* mode))                \
+  call(cuStreamWaitEvent, wait_event, (Stream stream, Event event, unsigned flags))          \
+  call(cuEventCreate, create_event, (Event* event, unsigned flags))                          \
+  call(cuEventDestroy_v2, destroy_event, (Event event))                                      \
+  call(cuEventRecord, record_event, (Event event, Stream stream))                            \
+  call(cuEventQuery, query_event, (Event event))                                             \
+  call(cuMemcpyAsync, copy, (Pointer to, Pointer from, std::size_t bytes, Stream stream))    \
+  call(cuMemHostRegister_v2, register_host, (void* memory, std::size_t bytes, unsigned flags)) \
+  call(cuMemHostUnregister, unregister_host, (void* memory))
+// clang-format on
 
 struct Driver {
 #define PACELINE_CUDA_MEMBER(symbol, member, parameters) Result(*member) parameters = nullptr;

@@ -2,6 +2,8 @@
 // contract, and CUDA Driver API (stream, event, memory and unified addressing) for the calls.
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -10,6 +12,7 @@
 #include <paceline/status.h>
 
 #include "comm/device/cuda/cuda_driver.h"
+#include "comm/device/cuda/nccl_groups.h"
 #include "comm/device/device.h"
 
 namespace paceline::cuda {
@@ -24,6 +27,19 @@ class CudaDevice final : public Device {
       : driver_(driver), context_(context), number_(number) {}
 
   std::string name() const override { return "GPU " + std::to_string(number_); }
+  std::array<std::byte, 16> identity() const override {
+    DeviceUuid uuid{};
+    (void)driver_.device_uuid(&uuid, number_);
+    std::array<std::byte, 16> identity{};
+    std::memcpy(identity.data(), uuid.bytes, identity.size());
+    return identity;
+  }
+  Status run_in_context(FunctionRef<void()> calls) override {
+    return call("become current", [&] {
+      calls();
+      return kSuccess;
+    });
+  }
 
   paceline::Result<DeviceStream> make_stream() override {
     Stream stream = nullptr;
@@ -163,6 +179,21 @@ class CudaDevices final : public Devices {
     return device(context, number);
   }
 
+  paceline::Result<DeviceGroups*> groups() override {
+    const std::lock_guard lock(mutex_);
+    if (groups_ == nullptr && no_groups_.ok()) {
+      NcclCalls calls;
+      std::string why;
+      if (calls.load(why)) {
+        groups_ = new NcclGroups(calls);  // never destroyed, as this
+      } else {
+        no_groups_ = Status(Code::kUnavailable, Scope::kProcess, why);
+      }
+    }
+    if (groups_ == nullptr) return no_groups_;
+    return static_cast<DeviceGroups*>(groups_);
+  }
+
   std::string description() const override {
     int version = 0;
     int count = 0;
@@ -212,6 +243,8 @@ class CudaDevices final : public Devices {
   std::mutex mutex_;  // guards what follows
   std::map<int, Context> primary_;
   std::map<Context, std::unique_ptr<CudaDevice>> devices_;
+  NcclGroups* groups_ = nullptr;
+  Status no_groups_;  // why not, once it is known
 };
 
 Devices* open(std::string& why) {

@@ -1,7 +1,8 @@
 // After an operation on device memory has ended, well or with an error, nothing reads or writes its
 // memory. 500 simulated worlds, each with a failure at a random time: an abort, a cancelled
 // operation, a rank that leaves, a device that fails, a stream that gets stuck, or host memory that
-// cannot be pinned.
+// cannot be pinned. A third of them use host memory, a third a stand-in of NCCL, and a third one
+// that lacks ncclCommRevoke.
 //
 //   nothing_touches_memory_after_the_end [--quick]
 //
@@ -96,17 +97,26 @@ Status body(Communicator& world, std::uint64_t seed, Failure failure) {
   return broken.empty() ? Status() : wrong(broken);
 }
 
+constexpr std::array kLibraries{RunOptions::Library::kNone, RunOptions::Library::kNccl,
+                                RunOptions::Library::kNcclWithoutRevoke};
+
 int run(bool quick) {
   const std::uint64_t worlds = quick ? 50 : 500;
   std::array<int, kFailures.size()> of_kind{};
   for (std::uint64_t seed = 1; seed <= worlds; ++seed) {
     const std::size_t kind = seed % kFailures.size();
+    const RunOptions::Library library = kLibraries[seed / kFailures.size() % kLibraries.size()];
+    // Without that call, NCCL is stopped by a thread, which does not go by virtual time.
+    const Mode mode =
+        library == RunOptions::Library::kNcclWithoutRevoke ? Mode::kThreads : Mode::kSimulation;
     const Status status =
-        run_ranks({.ranks = kRanks,
+        run_ranks({.mode = mode,
+                   .ranks = kRanks,
                    .seed = seed,
                    .segment_bytes = 512,
                    .timeout = std::chrono::milliseconds(500),
                    .devices = 1,
+                   .device_library = library,
                    .device_slot_bytes = 1024},
                   [&](Communicator& world) { return body(world, seed, kFailures[kind]); });
     if (!status.ok()) {

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include "launcher/agent/rank_environment.h"
 #include "launcher/agent/rank_gpu.h"
 #include "launcher/channel/figure_messages.h"
 
