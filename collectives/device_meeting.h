@@ -50,6 +50,8 @@ class DeviceMeeting final : private OperationStage, private Driver {
     return why_not_.empty() ? std::move(group_) : nullptr;
   }
   const std::string& why_not() const { return why_not_; }
+  /// Once it is over, and there is a group.
+  std::string library_name() const { return groups_->name(); }
   bool serves(DataType type) const { return groups_ != nullptr && groups_->serves(type); }
   /// All operations of the communicator have ended.
   void leave();

@@ -179,7 +179,12 @@ Status DeviceOperations::start(const OperationRequest& request, Device& device,
   if (meeting_ == nullptr) {
     let_exit_handler_run_first();
     PACELINE_TRY_ASSIGN(Devices* const devices, devices_for(request));
-    meeting_ = std::make_unique<DeviceMeeting>(held_, device, devices->groups(),
+    const Result<DeviceGroups*> groups =
+        held_.parts().uses_device_library
+            ? devices->groups()
+            : Result<DeviceGroups*>(
+                  Status(Code::kUnavailable, Scope::kProcess, "PACELINE_NCCL is 0"));
+    meeting_ = std::make_unique<DeviceMeeting>(held_, device, groups,
                                                static_cast<DeviceMeeting::Owner&>(*this));
   }
   if (!is_settled_) return defer(request, device, std::move(completion));
@@ -228,6 +233,12 @@ void DeviceOperations::meeting_is_over() {
 
 Status DeviceOperations::use_group() {
   std::unique_ptr<DeviceGroup> group = meeting_->take_group();
+  if (held_.parts().log != nullptr) {
+    const std::string how = group != nullptr
+                                ? meeting_->library_name()
+                                : "through host memory, because " + meeting_->why_not();
+    held_.parts().log->write(Severity::kInfo, "GPU memory: " + how);
+  }
   if (group == nullptr) return {};
   PACELINE_TRY_ASSIGN(group_lane_,
                       DeviceGroupLane::make(held_, meeting_->device(), std::move(group)));

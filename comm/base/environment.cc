@@ -196,6 +196,10 @@ constexpr Variable kVariables[] = {
      "1: ranks verify that data over TCP arrives as it was sent, by a keyed checksum (AES-GMAC) of "
      "each 64 KiB; the same on every rank",
      parse_flag<&Environment::integrity>},
+    {"PACELINE_NCCL", "0 or 1", "1",
+     "0: NCCL does not carry out operations on GPU memory; 1: it does, if it can on every rank. "
+     "PACELINE_LOG_LEVEL=info shows which",
+     parse_flag<&Environment::nccl>},
     {"PACELINE_ABLATE", "comm, input or comm,input", "nothing",
      "parts that are left out to see how fast the job would be without their cost; results are "
      "wrong on purpose. Set by `paceline run --ablate`",

@@ -66,6 +66,7 @@ struct Environment {
   Determinism determinism{};                // PACELINE_DETERMINISM
   bool integrity = false;                   // PACELINE_INTEGRITY
   bool explain = false;                     // PACELINE_EXPLAIN
+  bool nccl = true;                         // PACELINE_NCCL
   Ablation ablation;                        // PACELINE_ABLATE
   bool terminal = false;                    // PACELINE_TERMINAL
 };

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "comm/base/environment.h"
+#include "comm/device/device_group.h"
 #include "comm/device/process_devices.h"
 #include "launcher/channel/build_name.h"
 #include "launcher/cli/command.h"
@@ -14,8 +15,11 @@ namespace {
 
 std::string gpu_memory() {
   const Result<Devices*> devices = ProcessDevices::of_process().open_with_driver();
-  return devices.ok() ? "through host memory, by " + (*devices)->description()
-                      : "none on this host: " + devices.status().text();
+  if (!devices.ok()) return "none on this host: " + devices.status().text();
+  const Result<DeviceGroups*> library = (*devices)->groups();
+  return (*devices)->description() +
+         (library.ok() ? "; by " + (*library)->name()
+                       : "; through host memory, because " + library.status().text());
 }
 
 }  // namespace

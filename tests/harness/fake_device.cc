@@ -1,7 +1,9 @@
 #include "tests/harness/fake_device.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include <sys/mman.h>
@@ -162,6 +164,16 @@ void FakeDevice::run_all() {
     ran = false;
     for (const auto& [_, stream] : streams_) ran |= run_one(*stream);
   }
+}
+
+void FakeDevice::synchronize() {
+  const auto is_idle = [this] {
+    const std::lock_guard lock(mutex_);
+    return std::ranges::all_of(streams_, [](const auto& one) { return one.second->tasks.empty(); });
+  };
+  const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  for (run_all(); !is_idle() && std::chrono::steady_clock::now() < until; run_all())
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
 }
 
 std::string FakeDevice::broken() const {

@@ -32,11 +32,38 @@ class DeviceRanks(LauncherTest):
                                  [f"rank {rank} of {ranks}: right" for rank in range(ranks)])
 
     def test_a_rank_exits_with_work_pending(self):
-        env = {**with_libraries(STANDINS / "cuda"), "DEVICE_RANK_EXITS": "1"}
-        code, _, error = self.run_job("-n", 2, RANK, env=env)
-        self.assertEqual(code, 1, error)
-        self.assertRegex(error, "rank 0 on .* called exit()")
-        self.assertNotIn("stand-in", error)
+        for nccl in ((), ("nccl",), ("nccl_without_revoke",)):
+            env = {**with_libraries(STANDINS / "cuda", *(STANDINS / one for one in nccl)),
+                   "DEVICE_RANK_EXITS": "1"}
+            code, _, error = self.run_job("-n", 2, RANK, env=env)
+            self.assertEqual(code, 1, error)
+            self.assertRegex(error, "rank 0 on .* called exit()")
+            self.assertNotIn("stand-in", error)
+
+    def run_with_nccl(self, library, ranks=2, **env):
+        """The messages of a job that must be right."""
+        env = {**with_libraries(STANDINS / "cuda", STANDINS / library), "PACELINE_LOG_LEVEL": "info", **env}
+        code, output, error = self.run_job("--no-tag-output", "-n", ranks, RANK, env=env)
+        self.assertEqual(code, 0, error)
+        self.assertEqual(output.count("right"), ranks)
+        return error
+
+    def test_nccl_carries_operations_out(self):
+        for ranks in (1, 2, 4):
+            self.assertIn("GPU memory: NCCL 2.28.9", self.run_with_nccl("nccl", ranks))
+        self.assertIn("GPU memory: NCCL 2.28.9", self.run_with_nccl("nccl_without_revoke"))
+
+    def test_jobs_run_staged_where_nccl_cannot(self):
+        for library, env, why in (
+                ("old_nccl", {}, "libnccl.so.2 has no ncclCommInitRankConfig, and is version code "
+                                 "22809; NCCL 2.14 or later is needed"),
+                ("nccl", {"STANDIN_SHARED_GPUS": "1"}, "rank 0 .* and rank 1 .* use the same GPU"),
+                # The other rank waits for half of the timeout.
+                ("nccl", {"STANDIN_NCCL_REFUSES": "1", "PACELINE_TIMEOUT_S": "6"},
+                 "(a rank could not join|did not join its group in time)"),
+                ("nccl", {"PACELINE_NCCL": "0"}, "PACELINE_NCCL is 0")):
+            error = self.run_with_nccl(library, **env)
+            self.assertRegex(error, "GPU memory: through host memory, because .*" + why)
 
     def test_over_tcp(self):
         env = {**with_libraries(STANDINS / "cuda"), "PACELINE_BACKEND": "tcp"}
@@ -72,8 +99,12 @@ class DeviceRanks(LauncherTest):
                               text=True, timeout=DEADLINE_S, check=True).stdout.splitlines()[1]
 
     def test_info_names_the_devices(self):
-        self.assertEqual(self.info(STANDIN_GPUS="2", **with_libraries(STANDINS / "cuda")),
-                         "GPU memory: through host memory, by CUDA driver 13.0, 2 GPUs")
+        cuda = STANDINS / "cuda"
+        self.assertEqual(self.info(STANDIN_GPUS="2", **with_libraries(cuda, STANDINS / "nccl")),
+                         "GPU memory: CUDA driver 13.0, 2 GPUs; by NCCL 2.28.9")
+        self.assertRegex(self.info(**with_libraries(cuda, STANDINS / "old_nccl")),
+                         "^GPU memory: CUDA driver 13.0, 1 GPU; through host memory, because "
+                         "libnccl.so.2 has no ncclCommInitRankConfig")
         self.assertIn("cannot use the driver: libcuda.so.1 has no cuMemcpyAsync",
                       self.info(**with_libraries(STANDINS / "old_cuda")))
         if not any(pathlib.Path(folder, "libcuda.so.1").exists()

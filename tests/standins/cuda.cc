@@ -261,7 +261,7 @@ CuResult cuMemAlloc_v2(Pointer* pointer, std::size_t bytes) {
 }
 CuResult cuMemFree_v2(Pointer pointer) {
   return on_current([&](FakeDevice& device) {
-    device.run_all();
+    device.synchronize();
     device.free(bytes_at(pointer));
     return Status();
   });
@@ -269,14 +269,14 @@ CuResult cuMemFree_v2(Pointer pointer) {
 // Wait for all that was enqueued, as on the default stream.
 CuResult cuMemcpyHtoD_v2(Pointer to, const void* from, std::size_t bytes) {
   return on_current([&](FakeDevice& device) {
-    device.run_all();
+    device.synchronize();
     std::memcpy(device.seen(bytes_at(to)), from, bytes);
     return Status();
   });
 }
 CuResult cuMemcpyDtoH_v2(void* to, Pointer from, std::size_t bytes) {
   return on_current([&](FakeDevice& device) {
-    device.run_all();
+    device.synchronize();
     std::memcpy(to, device.seen(bytes_at(from)), bytes);
     return Status();
   });
@@ -291,7 +291,7 @@ CuResult cuMemsetD32Async(Pointer pointer, unsigned value, std::size_t count, St
 }
 CuResult cuStreamSynchronize(Stream) {
   return on_current([&](FakeDevice& device) {
-    device.run_all();
+    device.synchronize();
     return Status();
   });
 }
