@@ -13,6 +13,7 @@ from launched import BIN, DEADLINE_S, PACELINE, LauncherTest
 
 STANDINS = BIN.parent / "standins"
 RANK = BIN / "multiproc_device_rank"
+PAIR = BIN / "multiproc_device_pair"
 LIBRARY = BIN.parent / "lib"
 
 
@@ -52,6 +53,17 @@ class DeviceRanks(LauncherTest):
         for ranks in (1, 2, 4):
             self.assertIn("GPU memory: NCCL 2.28.9", self.run_with_nccl("nccl", ranks))
         self.assertIn("GPU memory: NCCL 2.28.9", self.run_with_nccl("nccl_without_revoke"))
+
+    def test_one_process_has_two_devices(self):
+        for nccl in ((), ("nccl",)):
+            env = {**os.environ, "STANDIN_GPUS": "2", "PACELINE_LOG_LEVEL": "info",
+                   **with_libraries(STANDINS / "cuda", *(STANDINS / one for one in nccl))}
+            ended = subprocess.run([PAIR], env=env, capture_output=True, text=True,
+                                   timeout=DEADLINE_S, check=False)
+            self.assertEqual((ended.returncode, ended.stdout), (0, "right on 2 devices\n"),
+                             ended.stderr)
+            self.assertIn("GPU memory: NCCL" if nccl else "GPU memory: through host memory",
+                          ended.stderr)
 
     def test_jobs_run_staged_where_nccl_cannot(self):
         for library, env, why in (

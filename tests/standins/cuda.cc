@@ -190,7 +190,12 @@ CuResult cuStreamDestroy_v2(Stream stream) {
     return Status();
   });
 }
-CuResult cuStreamGetCtx(Stream, Context* context) { return cuCtxGetCurrent(context); }
+CuResult cuStreamGetCtx(Stream stream, Context* context) {
+  FakeDevice* const device = FakeDevice::of_stream(stream);
+  if (device == nullptr) return cuCtxGetCurrent(context);
+  *context = reinterpret_cast<Context>(device);
+  return kSuccess;
+}
 CuResult cuStreamIsCapturing(Stream stream, int* status) {
   return on_current([&](FakeDevice& device) {
     const auto captured = device.is_captured(stream);

@@ -1,6 +1,8 @@
 // Operations on device memory are exact: over operation, type, op, count, ranks, in place or not,
-// C++, C and groups in C, simulated, over TCP, by the direct backend, and on two hosts. In full the
-// product of all with 5 seeds of lateness; --quick a random choice.
+// C++, C and groups in C, simulated, over TCP, by the direct backend, and on two hosts, each
+// through host memory and by a stand-in of NCCL. In full the product of all with 5 seeds of
+// lateness;
+// --quick a random choice.
 //
 //   operations_on_device_memory_are_exact [--quick]
 //
@@ -9,6 +11,7 @@
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -69,7 +72,9 @@ Status make_in_c(plComm& comm, const Case& one, MadeCall& made) {
   if (is_group) plGroupStart();
   const plResult_t called = call_in_c(&comm, one.call, made);
   const plResult_t ended = is_group ? plGroupEnd() : plSuccess;
-  if (is_group) one.call.device->run_all();
+  // The calls return when the device has got all of them.
+  PACELINE_TRY(comm.communicator.barrier());
+  one.call.device->run_all();
   if (called == plSuccess && ended == plSuccess) return made.verdict();
   return wrong(plGetLastError(&comm));
 }
@@ -97,36 +102,50 @@ Status make_all(Communicator& joined, std::uint64_t seed, std::uint64_t part, st
   return broken.empty() ? Status() : wrong(broken);
 }
 
+using Library = RunOptions::Library;
+
+const char* name_of(Library library) {
+  return library == Library::kNone ? "through host memory" : "by NCCL";
+}
+
+std::vector<std::tuple<Mode, int, Library>> worlds_to_run() {
+  std::vector<std::tuple<Mode, int, Library>> worlds;
+  for (const Mode mode : kDeviceModes)
+    for (const int ranks : kRanks)
+      for (const Library library : {Library::kNone, Library::kNccl})
+        worlds.emplace_back(mode, ranks, library);
+  return worlds;
+}
+
 int run(bool quick) {
   std::size_t all = 0;
   std::size_t worlds = 0;
-  for (const Mode mode : kDeviceModes) {
-    for (const int ranks : kRanks) {
-      for (const std::uint64_t seed : seeds(mode == Mode::kSimulation && !quick ? 5 : 1)) {
-        std::vector<std::size_t> calls(static_cast<std::size_t>(ranks));
-        const Status status = run_ranks({.mode = mode,
-                                         .ranks = ranks,
-                                         .seed = seed,
-                                         .segment_bytes = 512,
-                                         .timeout = std::chrono::minutes(5),
-                                         .devices = 1,
-                                         .device_slot_bytes = 1024},
-                                        [&](Communicator& world) {
-                                          std::size_t& own =
-                                              calls[static_cast<std::size_t>(world.rank())];
-                                          return make_all(world, seed, quick ? 30 : 1, own);
-                                        });
-        if (!status.ok()) {
-          std::printf("FAILED: %s, %d ranks: %s\n", name(mode).c_str(), ranks,
-                      status.to_string().c_str());
-          return 1;
-        }
-        all += calls.front();
-        ++worlds;
+  for (const auto& [mode, ranks, library] : worlds_to_run()) {
+    for (const std::uint64_t seed : seeds(mode == Mode::kSimulation && !quick ? 5 : 1)) {
+      std::vector<std::size_t> calls(static_cast<std::size_t>(ranks));
+      const Status status = run_ranks({.mode = mode,
+                                       .ranks = ranks,
+                                       .seed = seed,
+                                       .segment_bytes = 512,
+                                       .timeout = std::chrono::minutes(5),
+                                       .devices = 1,
+                                       .device_library = library,
+                                       .device_slot_bytes = 1024},
+                                      [&](Communicator& world) {
+                                        std::size_t& own =
+                                            calls[static_cast<std::size_t>(world.rank())];
+                                        return make_all(world, seed, quick ? 30 : 1, own);
+                                      });
+      if (!status.ok()) {
+        std::printf("FAILED: %s, %d ranks, %s: %s\n", name(mode).c_str(), ranks, name_of(library),
+                    status.to_string().c_str());
+        return 1;
       }
-      std::printf("- %s, %d ranks\n", name(mode).c_str(), ranks);
-      std::fflush(stdout);
+      all += calls.front();
+      ++worlds;
     }
+    std::printf("- %s, %d ranks, %s\n", name(mode).c_str(), ranks, name_of(library));
+    std::fflush(stdout);
   }
   std::printf("%zu calls on device memory in %zu worlds of 1 to 8 ranks: all exact\n", all, worlds);
   return 0;
