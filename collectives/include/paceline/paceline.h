@@ -78,7 +78,9 @@ typedef enum {
 } plDataType_t;
 
 /* plRedOpCreatePreMulSum makes other values. For floats plMin and plMax are minimum and maximum of
- * IEEE 754-2019, unlike NCCL: NaN if any rank has a NaN, and -0 is less than +0. */
+ * IEEE 754-2019: NaN if any rank has a NaN, and -0 is less than +0. NCCL, which carries out
+ * operations on GPU memory, computes them in another way, and rounds other sums (docs/devices.md).
+ */
 typedef enum {
   plSum = 0,
   plProd = 1,
