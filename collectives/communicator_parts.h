@@ -27,7 +27,7 @@ struct CommunicatorParts {
   std::vector<std::unique_ptr<CollectiveBackend>> backends;
   Devices* devices = nullptr;                            // for tests; null: those of this process
   std::size_t device_slot_bytes = std::size_t{4} << 20;  // see StagedLane
-  bool uses_device_library = true;                       // see DeviceMeeting
+  bool uses_device_library = true;                       // see DeviceGroupSetup
   std::unique_ptr<FlightRing> flight;
   StepLedger* ledger = nullptr;              // null: exposed communication is not counted
   std::unique_ptr<Whereabouts> whereabouts;  // may be null

@@ -82,12 +82,10 @@ class Calls {
         }
         return copy(at(in, own().offset), out, own().count);
       case OperationKind::kAllToAll:
-      case OperationKind::kAllToAllV:
         for (int rank = 0; rank < plan_.ranks; ++rank) {
-          const Part sent = block_of(plan_, rank);
-          add(Kind::kSend, at(in, sent.offset), nullptr, sent.count, rank);
-          const Part received = received_block_of(plan_, rank);
-          add(Kind::kReceive, nullptr, at(out, received.offset), received.count, rank);
+          const Part part = block_of(plan_, rank);
+          add(Kind::kSend, at(in, part.offset), nullptr, part.count, rank);
+          add(Kind::kReceive, nullptr, at(out, part.offset), part.count, rank);
         }
         return;
       default:

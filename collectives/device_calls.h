@@ -8,10 +8,11 @@
 
 namespace paceline {
 
-/// Can it be carried out so? The same on all ranks. Messages between two ranks are not: a library
-/// does not find out that two ranks disagree about one.
+/// Can it be carried out so? The same on all ranks. Messages between two ranks are not, nor is
+/// all_to_all_v: a library does not find out that two ranks disagree about their lengths.
 inline bool has_device_calls(const OperationRequest& request) {
-  return is_collective(request.signature.kind) && has_elements(request.signature.kind);
+  const OperationKind kind = request.signature.kind;
+  return is_collective(kind) && has_elements(kind) && kind != OperationKind::kAllToAllV;
 }
 
 /// The calls of one rank, which run together. None, if it has no elements. Kinds that NCCL does not

@@ -14,6 +14,7 @@
 #include "comm/base/digest.h"
 #include "comm/base/random.h"
 #include "comm/base/try.h"
+#include "comm/exit.h"
 
 namespace paceline {
 namespace {
@@ -23,10 +24,10 @@ constexpr Duration kLossPatience = std::chrono::milliseconds(200);
 // How long a stopped library may take to end what was enqueued.
 constexpr Duration kStopTime = std::chrono::seconds(5);
 
-// What all ranks must pass alike beyond the signature. Of all_to_all_v each rank knows its own.
+// Of all that ranks must pass alike beyond the signature.
 std::uint32_t digest_of_call(const OperationRequest& request, int ranks) {
   std::uint64_t mixed = digest("by a device library") ^ request.call_digest;
-  if (request.counts != nullptr && request.signature.kind != OperationKind::kAllToAllV)
+  if (request.counts != nullptr)
     for (int rank = 0; rank < ranks; ++rank) mixed = Random(mixed ^ request.counts[rank]).next();
   return static_cast<std::uint32_t>(mixed);
 }
@@ -43,7 +44,7 @@ OperationRequest tracked_request(const OperationRequest& request, int ranks) {
 struct DeviceGroupLane::Operation final : OperationStage {
   enum class State {
     kCalled,
-    kEnqueuing,  // the library is at it
+    kEnqueuing,  // the library has not ended its calls
     kEnqueued,
   };
 
@@ -97,9 +98,10 @@ class DeviceGroupLane::Tracker final : public CollectiveBackend {
   bool linger(const Clock&, TimePoint& now) override { return drive(now) && outcome_.ok(); }
   bool drive(TimePoint now) override {
     if (has_ended_ || tracked_ == nullptr) return false;
-    has_ended_ = tracked_->is_captured || lane_.has_passed(tracked_->finished);
+    has_ended_ = tracked_->state == Operation::State::kEnqueued &&
+                 (tracked_->is_captured || lane_.has_passed(tracked_->finished));
     if (has_ended_) return true;
-    outcome_ = lane_.failure_.ok() ? error_of_loss(now) : lane_.failure_;
+    outcome_ = error_of_loss(now);
     has_ended_ = !outcome_.ok();
     return has_ended_;
   }
@@ -109,7 +111,7 @@ class DeviceGroupLane::Tracker final : public CollectiveBackend {
   const Status& outcome() const override { return outcome_; }
   void finish() override { tracked_ = nullptr; }
   std::optional<Disagreement> disagreement() const override { return {}; }
-  // Nobody knows which of them the library waits for.
+  // The library does not say for which of them it waits.
   std::vector<int> awaited() const override {
     std::vector<int> others(static_cast<std::size_t>(lane_.held_.parts().group.size()));
     std::iota(others.begin(), others.end(), 0);
@@ -119,15 +121,17 @@ class DeviceGroupLane::Tracker final : public CollectiveBackend {
 
  private:
   // A rank that has done its part may leave while this rank's device is still at work. So a loss is
-  // an error only if the operation does not end soon.
+  // an error only if the operation does not end soon. An error of the library is mostly the loss of
+  // a rank, which others know better.
   Status error_of_loss(TimePoint now) {
     Status loss;
     const Group& group = lane_.held_.parts().group;
     for (int peer = 0; loss.ok() && peer < group.size(); ++peer)
       if (peer != group.rank) loss = lane_.held_.parts().transport->loss(peer);
-    if (loss.ok()) return {};
+    const Status& error = loss.ok() ? lane_.failure_ : loss;
+    if (error.ok()) return {};
     if (!lost_by_) lost_by_ = now + kLossPatience;
-    return now >= *lost_by_ ? loss : Status();
+    return now >= *lost_by_ || lane_.is_lost_ ? error : Status();
   }
 
   DeviceGroupLane& lane_;
@@ -138,25 +142,27 @@ class DeviceGroupLane::Tracker final : public CollectiveBackend {
 };
 
 OperationRequest* DeviceGroupLane::Operation::next_part() {
-  if (state != State::kEnqueued) return nullptr;
+  // The library may wait for other ranks before it has enqueued the first calls.
+  if (state == State::kCalled) return nullptr;
   return is_captured || lane.has_passed(called) ? &request : nullptr;
 }
 
 CollectiveBackend* DeviceGroupLane::Operation::backend() { return lane.tracker_.get(); }
 
-DeviceGroupLane::DeviceGroupLane(HeldCommunicator& held, Device& device,
+DeviceGroupLane::DeviceGroupLane(HeldCommunicator& held, Device& device, EventPool& events,
                                  std::unique_ptr<DeviceGroup> group)
     : held_(held),
       device_(device),
       engine_(*held.parts().engine),
       group_(std::move(group)),
-      events_(device),
+      events_(events),
       tracker_(std::make_unique<Tracker>(*this)) {}
 
 Result<std::unique_ptr<DeviceGroupLane>> DeviceGroupLane::make(HeldCommunicator& held,
-                                                               Device& device,
+                                                               Device& device, EventPool& events,
                                                                std::unique_ptr<DeviceGroup> group) {
-  std::unique_ptr<DeviceGroupLane> lane(new DeviceGroupLane(held, device, std::move(group)));
+  std::unique_ptr<DeviceGroupLane> lane(
+      new DeviceGroupLane(held, device, events, std::move(group)));
   PACELINE_TRY_ASSIGN(lane->stream_, device.make_stream());
   return lane;
 }
@@ -165,24 +171,24 @@ DeviceGroupLane::~DeviceGroupLane() {
   // The library may still use its memory, and the driver may be gone.
   if (is_left_behind_) {
     (void)group_.release();
+    events_.leave_behind();
     return;
   }
   group_.reset();
-  events_.destroy_all();
   if (stream_ != nullptr) device_.destroy_stream(stream_);
 }
 
 // ---- A call ----
 
-Result<OperationStage*> DeviceGroupLane::take(const OperationRequest& request, TimePoint deadline,
+Result<OperationStage*> DeviceGroupLane::take(const OperationRequest& request,
+                                              const DeviceCallPlace& place,
                                               std::shared_ptr<WorkCompletion> completion,
                                               std::shared_ptr<const WorkCompletion> after) {
-  PACELINE_TRY(held_.queue().check_room(1));
   auto operation = std::make_unique<Operation>(*this, request);
   operation->completion = std::move(completion);
   operation->after = std::move(after);
-  operation->deadline = deadline;
-  if (const Status begun = begin(*operation); !begun.ok()) {
+  operation->deadline = place.deadline;
+  if (const Status begun = begin(*operation, place); !begun.ok()) {
     events_.give_back(operation->called);
     events_.give_back(operation->finished);
     return begun;
@@ -198,22 +204,20 @@ Result<OperationStage*> DeviceGroupLane::take(const OperationRequest& request, T
   return &added;
 }
 
-// Marks where the operation begins in the caller's stream. Nothing may wait for an event of a
-// stream that is captured, so there the calls go into the caller's stream.
-Status DeviceGroupLane::begin(Operation& operation) {
-  PACELINE_TRY_ASSIGN(operation.is_captured, device_.is_captured(operation.stream));
-  if (operation.is_captured) {
-    if (paceline::is_enqueued(operation.after) &&
-        (operation.after == nullptr || operation.after->has_ended()))
-      return {};
-    return Status(Code::kInvalidArgument, Scope::kOperation,
-                  operation.text +
-                      " cannot become part of a graph while an earlier operation runs through "
-                      "host memory; wait for that one first");
+// Nothing may wait for an event of a stream that is captured, so there the calls go into the
+// caller's stream.
+Status DeviceGroupLane::begin(Operation& operation, const DeviceCallPlace& place) {
+  operation.called = place.called;
+  operation.is_captured = place.is_captured;
+  if (!operation.is_captured) {
+    PACELINE_TRY_ASSIGN(operation.finished, events_.take());
+    return {};
   }
-  PACELINE_TRY_ASSIGN(operation.called, events_.take());
-  PACELINE_TRY_ASSIGN(operation.finished, events_.take());
-  return device_.record(operation.called, operation.stream);
+  if (operation.after == nullptr || operation.after->has_ended()) return {};
+  return Status(Code::kInvalidArgument, Scope::kOperation,
+                operation.text +
+                    " cannot become part of a graph while an earlier operation runs through host "
+                    "memory; wait for that one first");
 }
 
 // ---- Enqueuing ----
@@ -261,8 +265,8 @@ bool DeviceGroupLane::drive(TimePoint now) {
   while (enqueue_next()) moved = true;
   moved |= end_drained(now);
   check_deadline(now);
-  const bool is_judged = failure_.code() == Code::kPeerLost && tracker_->is_running();
-  if (!failure_.ok() && !is_judged) held_.fail(failure_);
+  // While an operation is tracked, its backend reports the error.
+  if (!failure_.ok() && !tracker_->is_running()) held_.fail(failure_);
   wake_at_ = operations_.empty() ? TimePoint::max() : pace_.next(moved, now);
   if (operations_.empty()) {
     engine_.detach(*this);
@@ -271,8 +275,6 @@ bool DeviceGroupLane::drive(TimePoint now) {
   return moved;
 }
 
-// The library says only that it has lost a rank. The judge of failures may learn which and why, so
-// while an operation is tracked its backend reports the error.
 void DeviceGroupLane::note(Status how) {
   if (how.ok() || !failure_.ok()) return;
   const Group& group = held_.parts().group;
@@ -290,7 +292,7 @@ bool DeviceGroupLane::has_passed(DeviceEvent event) {
   return false;
 }
 
-// What the queue says of an operation. If that is an error, others follow.
+// The queue has ended an operation. After an error it ends all others.
 void DeviceGroupLane::end(Operation& operation, const Status& how) {
   operation.has_ended = true;
   operation.failure = how;
@@ -299,7 +301,8 @@ void DeviceGroupLane::end(Operation& operation, const Status& how) {
     first->completion->end({});
     return;
   }
-  if (!std::exchange(is_stopped_, true)) group_->stop();
+  // When the process exits, the device ends its work.
+  if (!std::exchange(is_stopped_, true) && !is_process_exiting()) group_->stop();
   operation.drained_by = engine_.clock().now() + kStopTime;
   wake_at_ = TimePoint::min();
 }
@@ -321,12 +324,13 @@ bool DeviceGroupLane::end_drained(TimePoint now) {
   while (!operations_.empty() && operations_.front()->has_ended) {
     const Operation& oldest = *operations_.front();
     const bool was_enqueued = oldest.state != Operation::State::kCalled && !oldest.is_captured;
-    if (was_enqueued && oldest.state == Operation::State::kEnqueuing && !is_lost_) {
-      // Whatever the library has enqueued comes before this.
-      if (!device_.record(oldest.finished, stream_).ok()) is_lost_ = true;
+    if (was_enqueued && oldest.state == Operation::State::kEnqueuing && group_->has_stopped()) {
+      // All that the library has enqueued comes before this.
+      is_lost_ = is_lost_ || !device_.record(oldest.finished, stream_).ok();
       operations_.front()->state = Operation::State::kEnqueued;
     }
-    const bool is_done = !was_enqueued || has_passed(oldest.finished);
+    const bool is_done = !was_enqueued || (oldest.state == Operation::State::kEnqueued &&
+                                           has_passed(oldest.finished));
     if (!is_done && !is_lost_ && now < oldest.drained_by) break;
     is_left_behind_ = is_left_behind_ || !is_done;
     const std::unique_ptr<Operation> first = remove_first();
@@ -368,7 +372,10 @@ bool DeviceGroupLane::is_enqueued(const Completion& completion) const {
 
 Status DeviceGroupLane::let_wait(const Completion& completion, DeviceStream stream) {
   const Operation* const operation = operation_of(completion);
-  if (operation == nullptr || operation->is_captured) return {};
+  if (operation == nullptr || (operation->is_captured && operation->stream == stream)) return {};
+  if (operation->is_captured)
+    return Status(Code::kInvalidArgument, Scope::kOperation,
+                  operation->text + " is part of a graph: only its own stream can wait for it");
   return device_.let_wait(stream, operation->finished);
 }
 

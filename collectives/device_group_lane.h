@@ -31,8 +31,9 @@ namespace paceline {
 
 class DeviceGroupLane final : public DeviceLane, private Driver {
  public:
-  /// `held` and `device` are borrowed. The group is ready.
+  /// All but the group are borrowed. The group is ready.
   static Result<std::unique_ptr<DeviceGroupLane>> make(HeldCommunicator& held, Device& device,
+                                                       EventPool& events,
                                                        std::unique_ptr<DeviceGroup> group);
   ~DeviceGroupLane() override;
   DeviceGroupLane(const DeviceGroupLane&) = delete;
@@ -40,7 +41,7 @@ class DeviceGroupLane final : public DeviceLane, private Driver {
 
   const Device& device() const { return device_; }
 
-  Result<OperationStage*> take(const OperationRequest& request, TimePoint deadline,
+  Result<OperationStage*> take(const OperationRequest& request, const DeviceCallPlace& place,
                                std::shared_ptr<WorkCompletion> completion,
                                std::shared_ptr<const WorkCompletion> after) override;
   void leave() override;
@@ -52,12 +53,13 @@ class DeviceGroupLane final : public DeviceLane, private Driver {
   struct Operation;
   class Tracker;
 
-  DeviceGroupLane(HeldCommunicator& held, Device& device, std::unique_ptr<DeviceGroup> group);
+  DeviceGroupLane(HeldCommunicator& held, Device& device, EventPool& events,
+                  std::unique_ptr<DeviceGroup> group);
 
   bool drive(TimePoint now) override;
   TimePoint wake_at() const override { return wake_at_; }
 
-  Status begin(Operation& operation);
+  Status begin(Operation& operation, const DeviceCallPlace& place);
   bool enqueue_next();
   Status enqueue(Operation& operation);
   Status finish_enqueuing(Operation& operation);
@@ -74,7 +76,7 @@ class DeviceGroupLane final : public DeviceLane, private Driver {
   Engine& engine_;
   std::unique_ptr<DeviceGroup> group_;
   DeviceStream stream_ = nullptr;
-  EventPool events_;
+  EventPool& events_;
   std::deque<std::unique_ptr<Operation>> operations_;  // until they end, the oldest first
   const std::unique_ptr<Tracker> tracker_;
   Status failure_;  // of the device or the library

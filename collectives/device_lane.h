@@ -19,17 +19,25 @@
 
 namespace paceline {
 
+/// Where an operation begins.
+struct DeviceCallPlace {
+  TimePoint deadline{};  ///< by then the device must have reached it
+  /// Recorded on the stream of the request. Of the lane's pool; the lane gives it back.
+  DeviceEvent called = nullptr;
+  bool is_captured = false;  ///< the calls on the stream become part of a graph: no event
+};
+
 class DeviceLane : public StreamOrder {
  public:
   /// Call leave() before.
   virtual ~DeviceLane() = default;
 
-  /// Takes an operation that the communicator accepts, in the order of request.stream. It borrows
-  /// the buffers only. It begins when the device has got all of `after`, an operation of another
-  /// lane, or null. By the deadline the device must have reached it. `completion` ends with it. The
-  /// stage enters the queue next, or has its place there. An error: it was not taken. With the
-  /// engine's baton held.
-  virtual Result<OperationStage*> take(const OperationRequest& request, TimePoint deadline,
+  /// Takes an operation that the communicator accepts. It borrows the buffers only. It begins when
+  /// the device has reached its place, and has got all of `after`, an operation of another lane, or
+  /// null. `completion` ends with it. The stage enters the queue next, or has its place there. An
+  /// error: it was not taken. With the engine's baton held.
+  virtual Result<OperationStage*> take(const OperationRequest& request,
+                                       const DeviceCallPlace& place,
                                        std::shared_ptr<WorkCompletion> completion,
                                        std::shared_ptr<const WorkCompletion> after) = 0;
   /// Waits until nothing is on its way, for a few seconds at most. All operations of the
@@ -59,6 +67,12 @@ class EventPool {
  public:
   /// Borrowed.
   explicit EventPool(Device& device) : device_(device) {}
+  ~EventPool() {
+    if (is_left_behind_) return;
+    for (const DeviceEvent event : spare_) device_.destroy_event(event);
+  }
+  EventPool(const EventPool&) = delete;
+  EventPool& operator=(const EventPool&) = delete;
 
   Result<DeviceEvent> take() {
     if (spare_.empty()) return device_.make_event();
@@ -70,14 +84,13 @@ class EventPool {
   void give_back(DeviceEvent event) {
     if (event != nullptr) spare_.push_back(event);
   }
-  void destroy_all() {
-    for (const DeviceEvent event : spare_) device_.destroy_event(event);
-    spare_.clear();
-  }
+  /// The device may still use them, or be gone: nothing is destroyed.
+  void leave_behind() { is_left_behind_ = true; }
 
  private:
   Device& device_;
   std::vector<DeviceEvent> spare_;
+  bool is_left_behind_ = false;
 };
 
 /// For messages about a call whose number is not known yet: "all_reduce(10 x float32, sum)".

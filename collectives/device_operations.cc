@@ -106,10 +106,11 @@ Result<Device*> DeviceOperations::device_of(const OperationRequest& request,
 // the queue.
 class DeviceOperations::Deferred final : public OperationStage {
  public:
-  Deferred(const OperationRequest& request, int ranks, Device& device, TimePoint deadline,
-           std::shared_ptr<WorkCompletion> completion)
+  Deferred(const OperationRequest& request, int ranks, Device& device, EventPool& events,
+           const DeviceCallPlace& place, std::shared_ptr<WorkCompletion> completion)
       : device_(device),
-        deadline_(deadline),
+        events_(events),
+        place_(place),
         request_(request),
         completion_(std::move(completion)) {
     // Borrows nothing of the caller but the buffers.
@@ -124,12 +125,19 @@ class DeviceOperations::Deferred final : public OperationStage {
     request_.messages = messages_;
     request_.tensors = tensors_;
   }
+  ~Deferred() { events_.give_back(place_.called); }
+  Deferred(const Deferred&) = delete;
+  Deferred& operator=(const Deferred&) = delete;
 
   Device& device() const { return device_; }
-  TimePoint deadline() const { return deadline_; }
   const OperationRequest& request() const { return request_; }
   const std::shared_ptr<WorkCompletion>& completion() const { return completion_; }
   bool has_ended() const { return has_ended_; }
+  DeviceCallPlace take_place() {
+    const DeviceCallPlace place = place_;
+    place_.called = nullptr;
+    return place;
+  }
   void become(OperationStage& stage) { becomes_ = &stage; }
 
   OperationRequest* next_part() override {
@@ -145,7 +153,8 @@ class DeviceOperations::Deferred final : public OperationStage {
 
  private:
   Device& device_;
-  const TimePoint deadline_;
+  EventPool& events_;
+  DeviceCallPlace place_;
   OperationRequest request_;
   std::vector<std::size_t> counts_;
   std::vector<std::size_t> recv_counts_;
@@ -176,83 +185,111 @@ std::shared_ptr<const WorkCompletion> DeviceOperations::start(const OperationReq
 
 Status DeviceOperations::start(const OperationRequest& request, Device& device,
                                std::shared_ptr<WorkCompletion> completion) {
-  if (meeting_ == nullptr) {
-    let_exit_handler_run_first();
-    PACELINE_TRY_ASSIGN(Devices* const devices, devices_for(request));
-    const Result<DeviceGroups*> groups =
-        held_.parts().uses_device_library
-            ? devices->groups()
-            : Result<DeviceGroups*>(
-                  Status(Code::kUnavailable, Scope::kProcess, "PACELINE_NCCL is 0"));
-    meeting_ = std::make_unique<DeviceMeeting>(held_, device, groups,
-                                               static_cast<DeviceMeeting::Owner&>(*this));
-  }
-  if (!is_settled_) return defer(request, device, std::move(completion));
+  if (setup_ == nullptr) PACELINE_TRY(set_up(request, device));
+  PACELINE_TRY(held_.queue().check_room(1));
+  PACELINE_TRY_ASSIGN(const DeviceCallPlace place, place_of(request, device));
+  if (!is_settled_) return defer(request, device, place, std::move(completion));
   if (!deferred_.empty())
     std::erase_if(deferred_, [](const auto& one) { return one->has_ended(); });
   PACELINE_TRY_ASSIGN(OperationStage* const stage,
-                      take(request, device, deadline(), std::move(completion)));
+                      take(request, device, place, std::move(completion)));
   held_.start_staged(*stage);
   return {};
 }
 
-TimePoint DeviceOperations::deadline() const {
-  return Deadline::after(held_.parts().engine->clock(), held_.queue().timeout()).moment();
+// The library registers exit handlers when it is loaded, and when it joins its first group.
+Status DeviceOperations::set_up(const OperationRequest& request, Device& device) {
+  PACELINE_TRY_ASSIGN(Devices* const devices, devices_for(request));
+  const Result<DeviceGroups*> groups =
+      held_.parts().uses_device_library
+          ? devices->groups()
+          : Result<DeviceGroups*>(
+                Status(Code::kUnavailable, Scope::kProcess, "PACELINE_NCCL is 0"));
+  let_exit_handler_run_first();
+  setup_ = std::make_unique<DeviceGroupSetup>(held_, device, groups,
+                                              static_cast<DeviceGroupSetup::Owner&>(*this));
+  return {};
+}
+
+EventPool& DeviceOperations::events_of(Device& device) {
+  return events_.try_emplace(&device, device).first->second;
+}
+
+// The call is at the end of its stream, as it is now.
+Result<DeviceCallPlace> DeviceOperations::place_of(const OperationRequest& request,
+                                                   Device& device) {
+  DeviceCallPlace place;
+  place.deadline = Deadline::after(held_.parts().engine->clock(), held_.queue().timeout()).moment();
+  PACELINE_TRY_ASSIGN(place.is_captured, device.is_captured(request.stream));
+  if (place.is_captured) return place;
+  PACELINE_TRY_ASSIGN(place.called, events_of(device).take());
+  if (const Status recorded = device.record(place.called, request.stream); !recorded.ok()) {
+    events_of(device).give_back(place.called);
+    return recorded;
+  }
+  return place;
 }
 
 Status DeviceOperations::defer(const OperationRequest& request, Device& device,
+                               const DeviceCallPlace& place,
                                std::shared_ptr<WorkCompletion> completion) {
-  PACELINE_TRY(held_.queue().check_room(1));
-  PACELINE_TRY_ASSIGN(const bool is_captured, device.is_captured(request.stream));
-  if (is_captured)
+  if (place.is_captured)
     return Status(Code::kInvalidArgument, Scope::kOperation,
                   call_text(request.signature) +
                       " cannot become part of a graph: it is one of the first operations of its "
                       "communicator on GPU memory; make one outside of the capture before");
   completion->owner = &held_.owner();
   deferred_.push_back(std::make_unique<Deferred>(request, held_.parts().group.size(), device,
-                                                 deadline(), std::move(completion)));
+                                                 events_of(device), place, std::move(completion)));
   held_.start_staged(*deferred_.back());
   return {};
 }
 
-// Hands over what was called meanwhile, in its order.
-void DeviceOperations::meeting_is_over() {
+// Hands over the operations that were called meanwhile, in their order. They have their places on
+// all ranks, so one that cannot be carried out ends the communicator.
+void DeviceOperations::setup_is_over() {
   is_settled_ = true;
+  if (!held_.failure().ok()) return;
+  let_exit_handler_run_first();
   Status failed = use_group();
   for (const auto& one : deferred_) {
+    if (!failed.ok()) break;
     if (one->has_ended()) continue;
     const Result<OperationStage*> stage =
-        failed.ok() ? take(one->request(), one->device(), one->deadline(), one->completion())
-                    : Result<OperationStage*>(failed);
+        take(one->request(), one->device(), one->take_place(), one->completion());
     if (stage.ok()) one->become(**stage);
-    if (!stage.ok()) failed = stage.status();
+    failed = stage.status();
   }
-  if (!failed.ok()) held_.fail(failed);
+  if (!failed.ok()) held_.fail(Status(failed.code(), Scope::kGroup, failed.text()));
 }
 
 Status DeviceOperations::use_group() {
-  std::unique_ptr<DeviceGroup> group = meeting_->take_group();
+  std::unique_ptr<DeviceGroup> group = setup_->take_group();
   if (held_.parts().log != nullptr) {
-    const std::string how = group != nullptr
-                                ? meeting_->library_name()
-                                : "through host memory, because " + meeting_->why_not();
+    const std::string how = group != nullptr ? setup_->library_name()
+                                             : "through host memory, because " + setup_->why_not();
     held_.parts().log->write(Severity::kInfo, "GPU memory: " + how);
   }
   if (group == nullptr) return {};
   PACELINE_TRY_ASSIGN(group_lane_,
-                      DeviceGroupLane::make(held_, meeting_->device(), std::move(group)));
+                      DeviceGroupLane::make(held_, setup_->device(), events_of(setup_->device()),
+                                            std::move(group)));
   return {};
 }
 
 Result<OperationStage*> DeviceOperations::take(const OperationRequest& request, Device& device,
-                                               TimePoint deadline,
+                                               const DeviceCallPlace& place,
                                                std::shared_ptr<WorkCompletion> completion) {
-  PACELINE_TRY_ASSIGN(DeviceLane* const lane, lane_for(request, device));
-  if (lane != last_lane_) after_ = std::exchange(last_, nullptr);
+  const Result<DeviceLane*> lane = lane_for(request, device);
+  if (!lane.ok()) {
+    events_of(device).give_back(place.called);
+    return lane.status();
+  }
+  const std::shared_ptr<const WorkCompletion> after = *lane != last_lane_ ? last_ : after_;
   PACELINE_TRY_ASSIGN(OperationStage* const stage,
-                      lane->take(request, deadline, completion, after_));
-  last_lane_ = lane;
+                      (*lane)->take(request, place, completion, after));
+  after_ = after;
+  last_lane_ = *lane;
   last_ = std::move(completion);
   return stage;
 }
@@ -260,7 +297,7 @@ Result<OperationStage*> DeviceOperations::take(const OperationRequest& request, 
 // The same kind of lane on all ranks.
 Result<DeviceLane*> DeviceOperations::lane_for(const OperationRequest& request, Device& device) {
   const bool by_group = group_lane_ != nullptr && held_.parts().determinism == Determinism::kFast &&
-                        has_device_calls(request) && meeting_->serves(request.signature.type);
+                        has_device_calls(request) && setup_->serves(request.signature.type);
   if (by_group && &group_lane_->device() == &device) return group_lane_.get();
   if (by_group)
     return Status(Code::kInvalidArgument, Scope::kOperation,
@@ -269,7 +306,7 @@ Result<DeviceLane*> DeviceOperations::lane_for(const OperationRequest& request, 
                       group_lane_->device().name() + "; make another one, by split()");
   if (const auto found = staged_lanes_.find(&device); found != staged_lanes_.end())
     return found->second.get();
-  PACELINE_TRY_ASSIGN(auto made, StagedLane::make(held_, device));
+  PACELINE_TRY_ASSIGN(auto made, StagedLane::make(held_, device, events_of(device)));
   return (staged_lanes_[&device] = std::move(made)).get();
 }
 
@@ -294,7 +331,7 @@ Status DeviceOperations::check(const OperationRequest& request) const {
 }
 
 void DeviceOperations::leave() {
-  if (meeting_ != nullptr) meeting_->leave();
+  if (setup_ != nullptr) setup_->leave();
   if (group_lane_ != nullptr) group_lane_->leave();
   for (const auto& [_, lane] : staged_lanes_) lane->leave();
 }

@@ -1,8 +1,9 @@
 // The operations of one communicator whose buffers lie in device memory: which they are, and which
 // lane carries them out.
 //
-// At the first of them the ranks meet (device_meeting.h). If all have a library such as NCCL, it
-// carries out what it can. The staged lane of each device carries out the rest.
+// At the first of them the ranks look whether all have a library such as NCCL
+// (device_group_setup.h). If so, it carries out what it can. The staged lane of each device carries
+// out the rest.
 #pragma once
 
 #include <atomic>
@@ -15,8 +16,8 @@
 
 #include "collectives/backend/backend.h"
 #include "collectives/device_group_lane.h"
+#include "collectives/device_group_setup.h"
 #include "collectives/device_lane.h"
-#include "collectives/device_meeting.h"
 #include "collectives/held_communicator.h"
 #include "collectives/staged_lane.h"
 #include "comm/completion.h"
@@ -26,7 +27,7 @@
 namespace paceline {
 
 /// Any thread may call any member.
-class DeviceOperations final : private DeviceMeeting::Owner {
+class DeviceOperations final : private DeviceGroupSetup::Owner {
  public:
   /// `devices`: null for those of this process. Both are borrowed.
   DeviceOperations(HeldCommunicator& held, Devices* devices);
@@ -74,13 +75,16 @@ class DeviceOperations final : private DeviceMeeting::Owner {
   Status check(const OperationRequest& request) const;
   Status start(const OperationRequest& request, Device& device,
                std::shared_ptr<WorkCompletion> completion);
-  Status defer(const OperationRequest& request, Device& device,
+  Status set_up(const OperationRequest& request, Device& device);
+  EventPool& events_of(Device& device);
+  Result<DeviceCallPlace> place_of(const OperationRequest& request, Device& device);
+  Status defer(const OperationRequest& request, Device& device, const DeviceCallPlace& place,
                std::shared_ptr<WorkCompletion> completion);
-  TimePoint deadline() const;
-  Result<OperationStage*> take(const OperationRequest& request, Device& device, TimePoint deadline,
+  Result<OperationStage*> take(const OperationRequest& request, Device& device,
+                               const DeviceCallPlace& place,
                                std::shared_ptr<WorkCompletion> completion);
   Result<DeviceLane*> lane_for(const OperationRequest& request, Device& device);
-  void meeting_is_over() override;
+  void setup_is_over() override;
   Status use_group();
 
   HeldCommunicator& held_;
@@ -89,7 +93,8 @@ class DeviceOperations final : private DeviceMeeting::Owner {
   std::atomic<std::uint64_t> known_host_{0};
   std::atomic<Device*> last_device_{nullptr};  // of the last operation with elements
   // Guarded by the engine's baton.
-  std::unique_ptr<DeviceMeeting> meeting_;
+  std::map<Device*, EventPool> events_;  // outlives those that use it
+  std::unique_ptr<DeviceGroupSetup> setup_;
   bool is_settled_ = false;                          // it is over
   std::vector<std::unique_ptr<Deferred>> deferred_;  // called before that
   std::unique_ptr<DeviceGroupLane> group_lane_;      // null: no library

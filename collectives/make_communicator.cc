@@ -100,6 +100,7 @@ std::unique_ptr<CommunicatorCore> make_ablated_core(std::unique_ptr<Communicator
   CommunicatorParts parts{.engine = real.engine,
                           .transport = nullptr,
                           .backends = {},
+                          .uses_device_library = false,
                           .flight = std::move(flight),
                           .ledger = real.ledger,
                           .whereabouts = nullptr,

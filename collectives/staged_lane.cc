@@ -63,16 +63,17 @@ struct StagedLane::Operation final : OperationStage {
   Status failure;
 };
 
-StagedLane::StagedLane(HeldCommunicator& held, Device& device)
+StagedLane::StagedLane(HeldCommunicator& held, Device& device, EventPool& events)
     : held_(held),
       device_(device),
       slot_bytes_(held.parts().device_slot_bytes),
       engine_(*held.parts().engine),
       memory_(device),
-      events_(device) {}
+      events_(events) {}
 
-Result<std::unique_ptr<StagedLane>> StagedLane::make(HeldCommunicator& held, Device& device) {
-  std::unique_ptr<StagedLane> lane(new StagedLane(held, device));
+Result<std::unique_ptr<StagedLane>> StagedLane::make(HeldCommunicator& held, Device& device,
+                                                     EventPool& events) {
+  std::unique_ptr<StagedLane> lane(new StagedLane(held, device, events));
   PACELINE_TRY(lane->open());
   return lane;
 }
@@ -91,6 +92,7 @@ Status StagedLane::open() {
 StagedLane::~StagedLane() {
   if (is_left_behind_) {
     memory_.leave_behind();
+    events_.leave_behind();
     return;
   }
   for (const Slot& slot : slots_) {
@@ -98,7 +100,6 @@ StagedLane::~StagedLane() {
     if (slot.down.event != nullptr) device_.destroy_event(slot.down.event);
     if (slot.up.event != nullptr) device_.destroy_event(slot.up.event);
   }
-  events_.destroy_all();
   if (down_ != nullptr) device_.destroy_stream(down_);
   if (up_ != nullptr) device_.destroy_stream(up_);
 }
@@ -135,16 +136,16 @@ void StagedLane::note(Status how) {
 
 // ---- A call ----
 
-Result<OperationStage*> StagedLane::take(const OperationRequest& request, TimePoint deadline,
+Result<OperationStage*> StagedLane::take(const OperationRequest& request,
+                                         const DeviceCallPlace& place,
                                          std::shared_ptr<WorkCompletion> completion,
                                          std::shared_ptr<const WorkCompletion> after) {
   const Group& group = held_.parts().group;
-  PACELINE_TRY(held_.queue().check_room(1));
   auto operation = std::make_unique<Operation>(*this, request, group.rank, group.size());
   operation->completion = std::move(completion);
   operation->after = std::move(after);
-  operation->deadline = deadline;
-  if (const Status begun = begin(*operation); !begun.ok()) {
+  operation->deadline = place.deadline;
+  if (const Status begun = begin(*operation, place); !begun.ok()) {
     events_.give_back(operation->called.event);
     events_.give_back(operation->finished.event);
     return begun;
@@ -160,17 +161,14 @@ Result<OperationStage*> StagedLane::take(const OperationRequest& request, TimePo
   return &added;
 }
 
-// Marks where the operation begins in the caller's stream.
-Status StagedLane::begin(Operation& operation) {
-  PACELINE_TRY_ASSIGN(const bool is_captured, device_.is_captured(operation.stream));
-  if (is_captured)
+Status StagedLane::begin(Operation& operation, const DeviceCallPlace& place) {
+  operation.called = {.event = place.called, .is_recorded = true};
+  if (place.is_captured)
     return Status(Code::kInvalidArgument, Scope::kOperation,
                   operation.text +
                       " cannot become part of a graph: it is carried out by the CPU, through host "
                       "memory; call it outside of the capture");
-  PACELINE_TRY_ASSIGN(operation.called.event, events_.take());
   PACELINE_TRY_ASSIGN(operation.finished.event, events_.take());
-  PACELINE_TRY(record(operation.called, operation.stream));
   return {};
 }
 

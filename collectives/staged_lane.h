@@ -39,13 +39,14 @@ class StagedLane final : public DeviceLane, private Driver {
  public:
   static constexpr std::size_t kSlots = 4;
 
-  /// Both are borrowed. An error says what the device cannot do.
-  static Result<std::unique_ptr<StagedLane>> make(HeldCommunicator& held, Device& device);
+  /// All are borrowed. An error says what the device cannot do.
+  static Result<std::unique_ptr<StagedLane>> make(HeldCommunicator& held, Device& device,
+                                                  EventPool& events);
   ~StagedLane() override;
   StagedLane(const StagedLane&) = delete;
   StagedLane& operator=(const StagedLane&) = delete;
 
-  Result<OperationStage*> take(const OperationRequest& request, TimePoint deadline,
+  Result<OperationStage*> take(const OperationRequest& request, const DeviceCallPlace& place,
                                std::shared_ptr<WorkCompletion> completion,
                                std::shared_ptr<const WorkCompletion> after) override;
   void leave() override;
@@ -67,13 +68,13 @@ class StagedLane final : public DeviceLane, private Driver {
     Mark up{};
   };
 
-  StagedLane(HeldCommunicator& held, Device& device);
+  StagedLane(HeldCommunicator& held, Device& device, EventPool& events);
 
   bool drive(TimePoint now) override;
   TimePoint wake_at() const override { return wake_at_; }
 
   Status open();
-  Status begin(Operation& operation);
+  Status begin(Operation& operation, const DeviceCallPlace& place);
   bool copy_next_down();
   Status copy_down(Operation& operation, Round& round, Slot& slot);
   bool end_round(Operation& operation);
@@ -99,7 +100,7 @@ class StagedLane final : public DeviceLane, private Driver {
   DeviceStream down_ = nullptr;
   DeviceStream up_ = nullptr;
   std::array<Slot, kSlots> slots_{};
-  EventPool events_;
+  EventPool& events_;
   std::deque<std::unique_ptr<Operation>> operations_;  // until they end, the oldest first
   // Rounds since the beginning.
   std::size_t copied_down_ = 0;

@@ -91,6 +91,8 @@ Status prepare_for_exit() {
                 "cannot register an exit handler: OPENSSL_init_crypto or atexit failed");
 }
 
+bool is_process_exiting() { return registry().is_exiting.load(); }
+
 void let_exit_handler_run_first() { (void)std::atexit(handle_exit); }
 
 void ExitEntry::enter(EndsAtExit& who) {

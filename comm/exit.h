@@ -42,6 +42,9 @@ Status exit_error();
 /// registered.
 Status prepare_for_exit();
 
+/// Has the process called exit()?
+bool is_process_exiting();
+
 /// Registers the exit handler once more, so that it runs before handlers that were registered since
 /// prepare_for_exit(), such as those of a driver.
 void let_exit_handler_run_first();

@@ -1,6 +1,6 @@
 // CollectiveBackend: runs whole operations. The second of the two seams (the first is Transport):
-// native plans over a transport, messages between pairs, direct shared memory, MPI and NCCL are
-// backends.
+// native plans over a transport, messages between pairs, direct shared memory and MPI are backends.
+// NCCL has one that stands for its operations in the queue (device_group_lane.h).
 #pragma once
 
 #include <cstddef>

@@ -44,11 +44,12 @@ struct DeviceCall {
 };
 
 /// The member of a group on this rank. One thread at a time. No member but the destructor waits for
-/// other ranks or for the device. Errors: Code::kPeerLost, if the library has lost another rank,
-/// else Code::kUnavailable or kInternal; Scope::kGroup.
+/// other ranks or for the device, except that stop() may wait for the library's own threads.
+/// Errors: Code::kPeerLost, if the library has lost another rank, else Code::kUnavailable or
+/// kInternal; Scope::kGroup.
 class DeviceGroup {
  public:
-  /// Waits for a few seconds at most. What was not stopped must have ended.
+  /// Waits for a few seconds at most. Operations have ended, or were stopped.
   virtual ~DeviceGroup() = default;
 
   /// False: it is still joining, or still at the last enqueue(). An error: the group has failed.
@@ -57,8 +58,10 @@ class DeviceGroup {
   /// is_ready() again.
   virtual Status enqueue(std::span<const DeviceCall> calls, DeviceStream stream) = 0;
   /// Ends what was enqueued, here, also if other ranks never come. Nothing may be enqueued any
-  /// more.
+  /// more. Later calls have no effect.
   virtual void stop() = 0;
+  /// After stop(): nothing more of it will be enqueued.
+  virtual bool has_stopped() const = 0;
 };
 
 /// All ranks of a group join with the same id.

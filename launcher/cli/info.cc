@@ -18,7 +18,7 @@ std::string gpu_memory() {
   if (!devices.ok()) return "none on this host: " + devices.status().text();
   const Result<DeviceGroups*> library = (*devices)->groups();
   return (*devices)->description() +
-         (library.ok() ? "; by " + (*library)->name()
+         (library.ok() ? "; by " + (*library)->name() + ", unless PACELINE_NCCL is 0"
                        : "; through host memory, because " + library.status().text());
 }
 

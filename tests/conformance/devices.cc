@@ -404,31 +404,92 @@ TEST(LibraryErrors, ARankThatCallsSomethingElseIsNamed) {
   const Status status = run_with_nccl(
       3, std::chrono::seconds(2), [](Communicator& world, FakeDevice& device) -> Status {
         PACELINE_TRY(all_reduce(world, device, 100));
-        if (world.rank() == 1) {
-          PACELINE_TRY(
-              world.all_reduce_async(device.allocate(4), device.allocate(4), 0, DataType::kInt16)
-                  .wait_for(std::chrono::seconds(4)));
-          return {};
-        }
-        return expect(error_of(world, device, 200), Code::kMismatch, "rank 1");
+        if (world.rank() == 1) return expect(world.barrier(), Code::kMismatch, "all_reduce");
+        return expect(error_of(world, device, 200), Code::kMismatch, "barrier");
       });
   EXPECT_TRUE(status.ok()) << status.to_string();
 }
 
+// NCCL makes its connections at its first calls, and waits for the other ranks there.
 TEST(LibraryErrors, ARankThatIsSilentIsNamed) {
-  const Status status =
-      run_on_devices({.mode = Mode::kThreads,
-                      .ranks = 3,
-                      .timeout = std::chrono::seconds(1),
-                      .device_library = Library::kNccl},
-                     [](Communicator& world, FakeDevice& device) -> Status {
-                       PACELINE_TRY(all_reduce(world, device, 100));
-                       if (world.rank() == 1) {
-                         std::this_thread::sleep_for(std::chrono::seconds(3));
-                         return {};
-                       }
-                       return expect(error_of(world, device, 200), Code::kTimeout, "rank 1");
-                     });
+  for (const DataType first : {DataType::kFloat32, DataType::kInt16}) {
+    const Status status =
+        run_on_devices({.mode = Mode::kThreads,
+                        .ranks = 3,
+                        .timeout = std::chrono::seconds(1),
+                        .device_library = Library::kNccl},
+                       [&](Communicator& world, FakeDevice& device) -> Status {
+                         std::byte* const memory = device.allocate(400);
+                         PACELINE_TRY(world.all_reduce(memory, memory, 100, first));
+                         if (world.rank() == 1) {
+                           std::this_thread::sleep_for(std::chrono::seconds(3));
+                           return {};
+                         }
+                         return expect(error_of(world, device, 200), Code::kTimeout, "rank 1");
+                       });
+    EXPECT_TRUE(status.ok()) << status.to_string();
+  }
+}
+
+// Before, while and after the ranks join.
+TEST(LibraryErrors, AnAbortReachesOperationsThatWaitForTheLibrary) {
+  for (const std::uint64_t seed : seeds(60)) {
+    const Status status = run_on_devices(
+        {.ranks = 3,
+         .seed = seed,
+         .timeout = std::chrono::seconds(10),
+         .device_library = Library::kNccl},
+        [&](Communicator& world, FakeDevice& device) -> Status {
+          std::vector<std::unique_ptr<MadeCall>> made;
+          for (std::size_t number = 0; number < 4; ++number) {
+            const Call call{.kind = OperationKind::kAllReduce, .count = 100, .device = &device};
+            made.push_back(std::make_unique<MadeCall>(call, number, world.rank(), 3));
+            made.back()->start(world);
+          }
+          if (world.rank() == static_cast<int>(seed % 3)) {
+            (void)made.back()->work().wait_for(std::chrono::microseconds(20 * (seed % 100)));
+            world.abort();
+          }
+          for (const auto& one : made) {
+            const Status ended = one->wait();
+            PACELINE_TRY(ended.ok() ? one->verdict() : expect(ended, Code::kCancelled, "rank"));
+          }
+          made.clear();
+          device.run_all();
+          return {};
+        });
+    ASSERT_TRUE(status.ok()) << status.to_string();
+  }
+}
+
+// Operations by NCCL and through host memory take turns, and each reads the result of the one
+// before. A call between them that is refused changes nothing.
+TEST(LibraryErrors, BothWaysKeepTheOrder) {
+  const Status status = run_with_nccl(
+      2, std::chrono::seconds(10), [](Communicator& world, FakeDevice& device) -> Status {
+        constexpr std::size_t kCount = 1500;
+        std::byte* const memory = device.allocate(kCount * sizeof(std::int32_t));
+        auto* const seen = reinterpret_cast<std::int32_t*>(device.seen(memory));
+        PACELINE_TRY_ASSIGN(const DeviceStream captured, device.make_stream());
+        device.capture(captured);
+        std::fill_n(seen, kCount, 1);
+        std::vector<Work> works;
+        std::int32_t right = 1;
+        for (int turn = 0; turn < 7; ++turn) {
+          works.push_back(world.all_reduce_async(memory, memory, kCount, DataType::kInt32));
+          world.set_stream(captured);
+          const Status refused =
+              world.all_reduce_async(memory, memory, 2 * kCount, DataType::kInt16).wait();
+          PACELINE_TRY(expect(refused, Code::kInvalidArgument, "cannot become part of a graph"));
+          world.set_stream(nullptr);
+          works.push_back(world.all_reduce_async(memory, memory, 2 * kCount, DataType::kInt16));
+          right *= 4;
+        }
+        PACELINE_TRY(wait_all(works));
+        for (std::size_t i = 0; i < kCount; ++i)
+          if (seen[i] != right) return wrong("element " + std::to_string(i));
+        return {};
+      });
   EXPECT_TRUE(status.ok()) << status.to_string();
 }
 

@@ -1,4 +1,4 @@
-// What a stand-in library needs of the fake devices that another one has. A kernel is a function
+// The fake devices of one stand-in library, as another one uses them. A kernel is a function
 // that is called again and again until it returns true.
 #pragma once
 

@@ -1,7 +1,7 @@
 // libnccl.so.2 for tests, over fake devices: also between processes of one host. See README.md.
-// What a call means: NCCL's API reference.
+// NCCL's API reference says what a call means.
 //
-// Ranks meet in a segment of shared memory, which the id names by a descriptor of its maker. There
+// Ranks share a segment of memory, which the id names by a descriptor of its maker. There
 // each rank has room for its input of one collective call, and each pair of ranks for one message:
 //
 //   a rank writes its input when all have taken what it had before, posts it, waits until all have
@@ -54,7 +54,7 @@ constexpr int kFirstFactor = 1000;  // of ops that were made
   std::abort();
 }
 
-// What all ranks must pass alike.
+// All ranks must pass the same.
 struct Form {
   int kind = 0;
   int type = 0;
@@ -79,6 +79,7 @@ struct PairPlace {
 };
 struct Head {
   std::atomic<int> joined{0};
+  std::atomic<int> connected{0};  // ranks that have made their first calls
   std::array<RankPlace, kMostRanks> ranks{};
   std::array<std::array<PairPlace, kMostRanks>, kMostRanks> pairs{};  // [from][to]
 };
@@ -312,6 +313,7 @@ struct ncclComm {
   int closes = -1;             // the maker's descriptor of the segment
   std::uint64_t busy_for = 0;  // so often it says that it is still at the last call
   bool has_joined = false;
+  bool has_called = false;
   int failures_seen = 0;
   NcclResult error = kNcclSuccess;
   std::map<int, std::array<std::byte, 8>> factors{};
@@ -344,6 +346,9 @@ bool is_busy(ncclComm& comm) {
     if (comm.has_joined && comm.closes >= 0) ::close(std::exchange(comm.closes, -1));
   }
   if (!comm.has_joined) return true;
+  // At its first calls NCCL connects to the ranks that make them, too, before it enqueues them.
+  const Head& head = comm.shared->segment.head();
+  if (comm.has_called && head.connected.load() < comm.shared->ranks) return true;
   if (comm.busy_for > 0) --comm.busy_for;
   return comm.busy_for > 0;
 }
@@ -424,7 +429,8 @@ STANDIN_EXPORTED NcclResult ncclCommGetAsyncError(NcclComm comm, NcclResult* err
 #ifndef STANDIN_WITHOUT_REVOKE
 STANDIN_EXPORTED NcclResult ncclCommRevoke(NcclComm comm, int flags) {
   if (flags != 0) return kNcclInvalidArgument;
-  comm->shared->is_stopped.store(true);
+  if (comm->shared->is_stopped.exchange(true)) return kNcclInvalidArgument;
+  if (is_busy(*comm)) broken("a communicator is revoked that is at another call");
   return kNcclSuccess;
 }
 #endif
@@ -456,6 +462,7 @@ STANDIN_EXPORTED NcclResult ncclGroupEnd() {
   for (const auto& [where, calls] : together) {
     ncclComm* const comm = where.first;
     comm->busy_for = comm->random.below(4);
+    if (!std::exchange(comm->has_called, true)) comm->shared->segment.head().connected.fetch_add(1);
     // Messages run side by side, collective calls one after the other.
     const auto kernel = [calls = calls, shared = comm->shared] {
       if (shared->is_stopped.load()) return true;

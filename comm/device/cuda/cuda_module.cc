@@ -90,13 +90,17 @@ class CudaDevice final : public Device {
   }
   paceline::Result<bool> is_captured(DeviceStream stream) override {
     int status = 0;
+    bool is_implicit = false;
     const Status asked = call("look at a stream", [&] {
       const Result result = driver_.is_capturing(static_cast<Stream>(stream), &status);
-      // The default stream, while another stream that waits for it is captured.
-      if (result == kCaptureIsImplicit) status = 1;
-      return result == kCaptureIsImplicit ? kSuccess : result;
+      is_implicit = result == kCaptureIsImplicit;
+      return is_implicit ? kSuccess : result;
     });
     if (!asked.ok()) return asked;
+    if (is_implicit)
+      return Status(Code::kInvalidArgument, Scope::kOperation,
+                    "the default stream of " + name() +
+                        " cannot be used while a stream that waits for it is captured");
     return status != 0;
   }
   Status pin(std::span<std::byte> host) override {

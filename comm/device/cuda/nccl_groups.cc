@@ -2,9 +2,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
-#include <limits>
 #include <memory>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -93,7 +94,6 @@ class Communicator {
   void free(bool aborts) {
     (void)device_.run_in_context([&] { (void)(aborts ? calls.abort(comm) : calls.destroy(comm)); });
     is_free_.store(true);
-    is_free_.notify_all();
   }
   bool is_free() const { return is_free_.load(); }
 
@@ -112,7 +112,7 @@ class NcclGroup final : public DeviceGroup {
 
   ~NcclGroup() override {
     if (communicator_->comm == nullptr) return;
-    if (!is_freed_) free(has_failed_);
+    if (!is_freed_) free(is_stopped_ || !failure_.ok());
     const auto until = std::chrono::steady_clock::now() + kFreeingTime;
     while (!communicator_->is_free() && std::chrono::steady_clock::now() < until)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -137,12 +137,14 @@ class NcclGroup final : public DeviceGroup {
     NcclResult state = kNcclSuccess;
     const NcclResult asked = calls().async_error(communicator_->comm, &state);
     const NcclResult result = asked != kNcclSuccess ? asked : state;
-    if (is_accepted(result)) return result == kNcclSuccess;
+    is_idle_ = result == kNcclSuccess;
+    if (is_accepted(result)) return is_idle_;
     return fail(error(calls(), communicator_->comm, "go on", result));
   }
 
   Status enqueue(std::span<const DeviceCall> device_calls, DeviceStream stream) override {
     if (!failure_.ok()) return failure_;
+    is_idle_ = false;
     NcclResult result = kNcclSuccess;
     const Status called = device_.run_in_context([&] {
       result = calls().group_start();
@@ -157,19 +159,22 @@ class NcclGroup final : public DeviceGroup {
   }
 
   void stop() override {
-    if (is_freed_) return;
-    has_failed_ = true;
+    if (std::exchange(is_stopped_, true)) return;
     if (failure_.ok()) failure_ = Status(Code::kCancelled, Scope::kGroup, "NCCL was stopped");
-    // Without it only the end of the communicator ends what was enqueued.
-    if (calls().revoke == nullptr || !is_accepted(calls().revoke(communicator_->comm, 0)))
+    // While NCCL is at a call, or has failed at one, only the end of the communicator ends what was
+    // enqueued. The same where it cannot revoke.
+    if (!is_idle_ || calls().revoke == nullptr ||
+        !is_accepted(calls().revoke(communicator_->comm, 0)))
       free(true);
+  }
+  bool has_stopped() const override {
+    return is_stopped_ && (!is_freed_ || communicator_->is_free());
   }
 
  private:
   const NcclCalls& calls() const { return communicator_->calls; }
 
   Status fail(Status why) {
-    has_failed_ = true;
     failure_ = std::move(why);
     return failure_;
   }
@@ -217,7 +222,8 @@ class NcclGroup final : public DeviceGroup {
   Device& device_;
   const std::shared_ptr<Communicator> communicator_;
   Status failure_;
-  bool has_failed_ = false;
+  bool is_idle_ = false;  // not at a call, when it was last asked
+  bool is_stopped_ = false;
   bool is_freed_ = false;  // a thread frees it
 };
 
@@ -249,6 +255,11 @@ paceline::Result<DeviceGroupId> NcclGroups::make_id() {
 paceline::Result<std::unique_ptr<DeviceGroup>> NcclGroups::join(Device& device,
                                                                 const DeviceGroupId& id, int rank,
                                                                 int ranks) {
+  // It would make each call of the module wait for other ranks.
+  if (const char* const blocks = std::getenv("NCCL_COMM_BLOCKING");
+      blocks != nullptr && std::string_view(blocks) != "0")
+    return Status(Code::kUnavailable, Scope::kGroup,
+                  "NCCL_COMM_BLOCKING is " + std::string(blocks));
   auto group = std::make_unique<NcclGroup>(calls_, device);
   if (const Status joined = group->join(id, rank, ranks); !joined.ok()) return joined;
   return std::unique_ptr<DeviceGroup>(std::move(group));

@@ -1,8 +1,9 @@
 // The ranks of a communicator find out whether a library can move memory between their devices, and
-// join its group if so. One operation in the queue, of two parts:
+// join its group if so. This is one operation in the queue, of three parts:
 //
-//   1  an all-gather: what each rank has, and the id of the group
-//   2  an all-reduce: whether all have joined; it begins on a rank when that one has, or cannot
+//   1  an all-gather: what each rank has
+//   2  a broadcast: the id of the group
+//   3  an all-reduce: whether all have joined; it begins on a rank when that one has, or cannot
 #pragma once
 
 #include <array>
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <paceline/status.h>
@@ -23,12 +25,12 @@
 namespace paceline {
 
 /// With the engine's baton held.
-class DeviceMeeting final : private OperationStage, private Driver {
+class DeviceGroupSetup final : private OperationStage, private Driver {
  public:
   class Owner {
    public:
     /// is_over() has become true. Not inside of the queue.
-    virtual void meeting_is_over() = 0;
+    virtual void setup_is_over() = 0;
 
    protected:
     ~Owner() = default;
@@ -36,12 +38,12 @@ class DeviceMeeting final : private OperationStage, private Driver {
 
   /// Begins, with the next operation of the queue. `groups`: an error says why this rank has none.
   /// All but it is borrowed.
-  DeviceMeeting(HeldCommunicator& held, Device& device, const Result<DeviceGroups*>& groups,
-                Owner& owner);
+  DeviceGroupSetup(HeldCommunicator& held, Device& device, const Result<DeviceGroups*>& groups,
+                   Owner& owner);
   /// Call leave() before.
-  ~DeviceMeeting() override = default;
-  DeviceMeeting(const DeviceMeeting&) = delete;
-  DeviceMeeting& operator=(const DeviceMeeting&) = delete;
+  ~DeviceGroupSetup() override = default;
+  DeviceGroupSetup(const DeviceGroupSetup&) = delete;
+  DeviceGroupSetup& operator=(const DeviceGroupSetup&) = delete;
 
   bool is_over() const { return is_over_; }
   Device& device() const { return device_; }
@@ -57,13 +59,16 @@ class DeviceMeeting final : private OperationStage, private Driver {
   void leave();
 
  private:
-  // What a rank says of itself.
-  struct Card {
+  enum class Part { kOffers, kId, kJoined };
+  struct Offer {
     std::uint32_t has_library = 0;
     std::uint32_t version = 0;
     std::uint64_t host = 0;  // a digest of NCCL_HOSTID: ranks that differ may share a device
     std::array<std::byte, 16> device{};
-    DeviceGroupId id{};  // of rank 0
+  };
+  struct Id {
+    DeviceGroupId id{};
+    std::uint8_t is_made = 0;
   };
 
   OperationRequest* next_part() override;
@@ -72,21 +77,24 @@ class DeviceMeeting final : private OperationStage, private Driver {
   bool drive(TimePoint now) override;
   TimePoint wake_at() const override { return wake_at_; }
 
-  void compare_cards();
+  void compare_offers();
+  void make_id();
   void begin_to_join();
-  void look_whether_joined();
+  void look_whether_joined(TimePoint now);
   void refuse(std::string why);
 
   HeldCommunicator& held_;
   Device& device_;
   Engine& engine_;
-  DeviceGroups* groups_ = nullptr;  // null: none here
+  const TimePoint called_at_;
+  DeviceGroups* const groups_;  // null: none here
   Owner& owner_;
-  Card card_;
-  std::vector<Card> cards_;
-  OperationRequest request_;
+  Part part_ = Part::kOffers;
+  Offer offer_;
+  std::vector<Offer> offers_;  // of all ranks
+  Id id_;
   std::int32_t has_joined_ = -1;  // of this rank, then of all; -1: not known yet
-  bool is_joining_ = false;
+  OperationRequest request_;      // of the part
   std::unique_ptr<DeviceGroup> group_;
   std::string why_not_;
   TimePoint join_by_{};
