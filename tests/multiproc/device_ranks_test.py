@@ -16,20 +16,27 @@ def with_libraries(*folders):
     return {"LD_LIBRARY_PATH": ":".join([*map(str, folders), *([known] if known else [])])}
 
 
+# The loader may find NCCL anywhere.
+WITHOUT_NCCL = {**with_libraries(STANDINS / "cuda"), "PACELINE_NCCL": "0"}
+
+
+def with_nccl(library):
+    return with_libraries(STANDINS / "cuda", STANDINS / library)
+
+
 class DeviceRanks(LauncherTest):
     def test_sums_are_right_in_the_order_of_the_stream(self):
         for ranks in (1, 2, 4):
             for seed in (1, 2):
-                env = {**with_libraries(STANDINS / "cuda"), "STANDIN_SEED": str(seed)}
+                env = {**WITHOUT_NCCL, "STANDIN_SEED": str(seed)}
                 code, output, error = self.run_job("--no-tag-output", "-n", ranks, RANK, env=env)
                 self.assertEqual(code, 0, error)
                 self.assertEqual(sorted(output.splitlines()),
                                  [f"rank {rank} of {ranks}: right" for rank in range(ranks)])
 
     def test_a_rank_exits_with_work_pending(self):
-        for nccl in ((), ("nccl",), ("nccl_without_revoke",)):
-            env = {**with_libraries(STANDINS / "cuda", *(STANDINS / one for one in nccl)),
-                   "DEVICE_RANK_EXITS": "1"}
+        for libraries in (WITHOUT_NCCL, with_nccl("nccl"), with_nccl("nccl_without_revoke")):
+            env = {**libraries, "DEVICE_RANK_EXITS": "1"}
             code, _, error = self.run_job("-n", 2, RANK, env=env)
             self.assertEqual(code, 1, error)
             self.assertRegex(error, "rank 0 on .* called exit()")
@@ -37,26 +44,24 @@ class DeviceRanks(LauncherTest):
 
     def test_nccl_carries_operations_out(self):
         for library, ranks in (("nccl", 1), ("nccl", 2), ("nccl", 4), ("nccl_without_revoke", 2)):
-            env = {**with_libraries(STANDINS / "cuda", STANDINS / library),
-                   "PACELINE_LOG_LEVEL": "info"}
+            env = {**with_nccl(library), "PACELINE_LOG_LEVEL": "info"}
             code, output, error = self.run_job("--no-tag-output", "-n", ranks, RANK, env=env)
             self.assertEqual(code, 0, error)
             self.assertEqual(output.count("right"), ranks)
             self.assertIn("GPU memory: NCCL 2.28.9", error)
 
     def test_one_process_has_two_devices(self):
-        for nccl in ((), ("nccl",)):
-            env = {**os.environ, "STANDIN_GPUS": "2", "PACELINE_LOG_LEVEL": "info",
-                   **with_libraries(STANDINS / "cuda", *(STANDINS / one for one in nccl))}
+        for libraries in (WITHOUT_NCCL, with_nccl("nccl")):
+            env = {**os.environ, "STANDIN_GPUS": "2", "PACELINE_LOG_LEVEL": "info", **libraries}
             ended = subprocess.run([PAIR], env=env, capture_output=True, text=True,
                                    timeout=DEADLINE_S, check=False)
             self.assertEqual((ended.returncode, ended.stdout), (0, "right on 2 devices\n"),
                              ended.stderr)
-            self.assertIn("GPU memory: NCCL" if nccl else "GPU memory: through host memory",
-                          ended.stderr)
+            self.assertIn("GPU memory: through host memory" if libraries is WITHOUT_NCCL
+                          else "GPU memory: NCCL", ended.stderr)
 
     def test_over_tcp(self):
-        env = {**with_libraries(STANDINS / "cuda"), "PACELINE_BACKEND": "tcp"}
+        env = {**WITHOUT_NCCL, "PACELINE_BACKEND": "tcp"}
         code, output, error = self.run_job("-n", 2, RANK, env=env)
         self.assertEqual(code, 0, error)
         self.assertEqual(output.count("right"), 2)
