@@ -1,6 +1,8 @@
 #include "collectives/device_calls.h"
 
+#include <array>
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 #include "collectives/backend/plan_request.h"
@@ -14,7 +16,9 @@ class Calls {
   Calls(const OperationRequest& request, int rank, int ranks)
       : request_(request),
         plan_(plan_request(request, rank, ranks)),
-        element_bytes_(size_of(request.signature.type)) {}
+        element_bytes_(size_of(request.signature.type)) {
+    if (request.factor) factor_ = request.factor->element;
+  }
 
   std::vector<DeviceCall> make() {
     if (!request_.tensors.empty()) {
@@ -38,7 +42,7 @@ class Calls {
                      .count = count,
                      .in = in,
                      .out = out,
-                     .factor = request_.factor});
+                     .factor = factor_});
   }
 
   void add_operation() {
@@ -116,6 +120,7 @@ class Calls {
   const OperationRequest& request_;
   const PlanRequest plan_;
   const std::size_t element_bytes_;
+  std::optional<std::array<std::byte, 8>> factor_;
   std::vector<DeviceCall> made_;
 };
 

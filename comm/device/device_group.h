@@ -13,7 +13,6 @@
 #include <span>
 #include <string>
 
-#include <paceline/reduce_rule.h>
 #include <paceline/status.h>
 #include <paceline/types.h>
 
@@ -40,7 +39,7 @@ struct DeviceCall {
   std::size_t count = 0;  ///< elements, as NCCL counts them
   const void* in = nullptr;
   void* out = nullptr;
-  std::optional<ReduceRule::Factor> factor{};  ///< of ReduceOp::kPreMulSum
+  std::optional<std::array<std::byte, 8>> factor{};  ///< of kPreMulSum: one element, at its front
 };
 
 /// The member of a group on this rank. One thread at a time. No member but the destructor waits for

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <thread>
 #include <utility>
 
+#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "comm/base/assert.h"
+#include "comm/base/clock.h"
 #include "comm/base/try.h"
 
 namespace paceline::testing {
@@ -171,9 +172,9 @@ void FakeDevice::synchronize() {
     const std::lock_guard lock(mutex_);
     return std::ranges::all_of(streams_, [](const auto& one) { return one.second->tasks.empty(); });
   };
-  const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  for (run_all(); !is_idle() && std::chrono::steady_clock::now() < until; run_all())
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  const SystemClock clock;
+  const Deadline deadline = Deadline::after(clock, std::chrono::minutes(1));
+  for (run_all(); !is_idle() && !deadline.passed(clock.now()); run_all()) ::sched_yield();
 }
 
 std::string FakeDevice::broken() const {

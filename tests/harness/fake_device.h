@@ -66,7 +66,8 @@ class FakeDevice final : public Device {
   static FakeDevice* of_stream(DeviceStream stream);
   /// Runs all that can run.
   void run_all();
-  /// Runs all until nothing is left, also what waits for devices of other processes: up to a minute.
+  /// Runs all until nothing is left, also what waits for devices of other processes: up to a
+  /// minute.
   void synchronize();
 
   /// The rules that were broken; empty: none.

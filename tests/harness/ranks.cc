@@ -18,8 +18,8 @@
 #include "tests/harness/composite_world.h"
 #include "tests/harness/sanitized.h"
 #include "tests/harness/shared_world.h"
+#include "tests/harness/standin_nccl.h"
 #include "tests/harness/tcp_world.h"
-#include "tests/standins/nccl.h"
 
 namespace paceline::testing {
 namespace {

@@ -1,10 +1,11 @@
 #include "comm/device/cuda/nccl_groups.h"
 
-#include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -93,16 +94,27 @@ class Communicator {
 
   void free(bool aborts) {
     (void)device_.run_in_context([&] { (void)(aborts ? calls.abort(comm) : calls.destroy(comm)); });
-    is_free_.store(true);
+    const std::lock_guard lock(mutex_);
+    is_free_ = true;
+    freed_.notify_all();
   }
-  bool is_free() const { return is_free_.load(); }
+  bool is_free() const {
+    const std::lock_guard lock(mutex_);
+    return is_free_;
+  }
+  void wait_until_free(std::chrono::nanoseconds most) const {
+    std::unique_lock lock(mutex_);
+    (void)freed_.wait_for(lock, most, [this] { return is_free_; });
+  }
 
   const NcclCalls calls;
   NcclComm comm = nullptr;
 
  private:
   Device& device_;
-  std::atomic<bool> is_free_{false};
+  mutable std::mutex mutex_;  // guards what follows
+  mutable std::condition_variable freed_;
+  bool is_free_ = false;
 };
 
 class NcclGroup final : public DeviceGroup {
@@ -113,9 +125,7 @@ class NcclGroup final : public DeviceGroup {
   ~NcclGroup() override {
     if (communicator_->comm == nullptr) return;
     if (!is_freed_) free(is_stopped_ || !failure_.ok());
-    const auto until = std::chrono::steady_clock::now() + kFreeingTime;
-    while (!communicator_->is_free() && std::chrono::steady_clock::now() < until)
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    communicator_->wait_until_free(kFreeingTime);
   }
 
   Status join(const DeviceGroupId& id, int rank, int ranks) {
@@ -184,7 +194,7 @@ class NcclGroup final : public DeviceGroup {
     const int type = type_of(call.type);
     int op = op_of(call.op);
     if (call.factor) {
-      auto element = call.factor->element;
+      auto element = *call.factor;
       const NcclResult made =
           calls().make_factor(&op, element.data(), type, kNcclScalarHostImmediate, comm);
       if (made != kNcclSuccess) return made;

@@ -1,4 +1,4 @@
-#include "tests/standins/device_hooks.h"
+#include "tests/harness/device_hooks.h"
 
 #include "tests/harness/fake_device.h"
 
