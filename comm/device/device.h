@@ -3,7 +3,7 @@
 //
 // Streams run what is enqueued one after another. An event has passed when all that was enqueued in
 // its stream before record() has ended (CUDA C Programming Guide, "Asynchronous Concurrent
-// Execution"). No member waits for the device.
+// Execution"). Only destroy_memory() waits for the device.
 #pragma once
 
 #include <array>
@@ -56,6 +56,11 @@ class Device {
   virtual Status copy_up(void* device, const void* host, std::size_t bytes,
                          DeviceStream stream) = 0;
 
+  /// Memory of the device, with unspecified contents, aligned to 256 bytes. Null for 0 bytes.
+  /// destroy_memory() may wait for work that was enqueued.
+  virtual Result<std::byte*> make_memory(std::size_t bytes) = 0;
+  virtual void destroy_memory(std::byte* memory) = 0;
+
   /// True while the calls on a stream become part of a graph instead of running.
   virtual Result<bool> is_captured(DeviceStream stream) = 0;
 
@@ -83,7 +88,7 @@ class Devices {
 
 /// A module exports one of these as kDeviceModuleSymbol.
 struct DeviceModule {
-  static constexpr std::uint32_t kVersion = 2;
+  static constexpr std::uint32_t kVersion = 3;
 
   std::uint32_t version = kVersion;
   /// Returns devices that are never destroyed. If there is no driver, returns null and sets `why`.

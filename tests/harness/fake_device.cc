@@ -332,6 +332,22 @@ Status FakeDevice::copy_up(void* device, const void* host, std::size_t bytes, De
                           }});
 }
 
+// Not zeros, as a real device's.
+Result<std::byte*> FakeDevice::make_memory(std::size_t bytes) {
+  if (bytes == 0) return nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    if (has_failed_) return error("allocate memory");
+  }
+  std::byte* const memory = allocate(bytes);
+  std::memset(seen(memory), 0xAB, bytes);
+  return memory;
+}
+
+void FakeDevice::destroy_memory(std::byte* memory) {
+  if (memory != nullptr) free(memory);
+}
+
 Result<bool> FakeDevice::is_captured(DeviceStream stream) {
   const std::lock_guard lock(mutex_);
   if (has_failed_) return error("look at a stream");
@@ -367,7 +383,11 @@ Result<DeviceGroups*> FakeDevices::groups() {
   return Status(Code::kUnavailable, Scope::kProcess, "fake devices have no library");
 }
 
-// Tests use streams of the first device only.
-Result<Device*> FakeDevices::device_of_stream(DeviceStream) { return devices_.front().get(); }
+// The default stream is that of the first device.
+Result<Device*> FakeDevices::device_of_stream(DeviceStream stream) {
+  for (const auto& device : devices_)
+    if (stream != nullptr && FakeDevice::of_stream(stream) == device.get()) return device.get();
+  return devices_.front().get();
+}
 
 }  // namespace paceline::testing

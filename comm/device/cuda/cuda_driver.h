@@ -67,6 +67,8 @@ constexpr unsigned kHostRegisterPortable = 1;
   call(cuEventRecord, record_event, (Event event, Stream stream))                            \
   call(cuEventQuery, query_event, (Event event))                                             \
   call(cuMemcpyAsync, copy, (Pointer to, Pointer from, std::size_t bytes, Stream stream))    \
+  call(cuMemAlloc_v2, allocate, (Pointer* memory, std::size_t bytes))                        \
+  call(cuMemFree_v2, free, (Pointer memory))                                                 \
   call(cuMemHostRegister_v2, register_host, (void* memory, std::size_t bytes, unsigned flags)) \
   call(cuMemHostUnregister, unregister_host, (void* memory))
 // clang-format on

@@ -88,6 +88,17 @@ class CudaDevice final : public Device {
   Status copy_up(void* device, const void* host, std::size_t bytes, DeviceStream stream) override {
     return copy(device, host, bytes, stream);
   }
+  paceline::Result<std::byte*> make_memory(std::size_t bytes) override {
+    Pointer memory = 0;
+    if (bytes == 0) return nullptr;
+    const Status made = call("allocate " + std::to_string(bytes) + " bytes",
+                             [&] { return driver_.allocate(&memory, bytes); });
+    if (!made.ok()) return made;
+    return reinterpret_cast<std::byte*>(memory);
+  }
+  void destroy_memory(std::byte* memory) override {
+    if (memory != nullptr) (void)call("", [&] { return driver_.free(pointer_of(memory)); });
+  }
   paceline::Result<bool> is_captured(DeviceStream stream) override {
     int status = 0;
     bool is_implicit = false;
