@@ -44,6 +44,7 @@ std::uint64_t digest_of(const GradientOptions& options) {
   for (const bool flag :
        {options.is_average, options.finds_overflow, options.computes_norm, options.forces_codec})
     digest.mix(flag ? 1 : 0);
+  if (options.on_device) digest.mix(1);
   return digest.value();
 }
 
@@ -57,8 +58,11 @@ Status error_about(Code code, const Group& group, std::size_t rank, const std::s
 
 std::uint64_t digest_of(std::span<const Parameter> parameters, const GradientOptions& options) {
   Digest digest;
+  // The state of codecs does not depend on where gradients lie.
+  GradientOptions anywhere = options;
+  anywhere.on_device = false;
   digest.mix(digest_of(parameters));
-  digest.mix(digest_of(options));
+  digest.mix(digest_of(anywhere));
   return digest.value();
 }
 

@@ -4,9 +4,11 @@
 #include <cstring>
 #include <iterator>
 #include <string>
+#include <utility>
 
 #include "comm/base/text.h"
 #include "comm/base/try.h"
+#include "comm/memory_domain.h"
 
 namespace paceline {
 namespace {
@@ -79,6 +81,13 @@ Result<GradientArena> GradientArena::make(std::span<const Parameter> parameters)
     return buffer.status().with_context("gradients of " + std::to_string(end) + " bytes");
   }
   return arena;
+}
+
+void GradientArena::leave_behind() {
+  MemoryDomain& domain = MemoryDomain::of_process();
+  // A use that never ends.
+  if (const auto place = domain.place_of(buffer_.data(), buffer_.size())) domain.retain(*place);
+  static_cast<void>(new std::vector<std::byte>(std::move(ordinary_)));
 }
 
 std::span<std::byte> GradientArena::of(std::size_t gradient) const {

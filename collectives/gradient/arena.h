@@ -22,6 +22,9 @@ class GradientArena {
   /// Errors: a wrong parameter; more than there is room for.
   static Result<GradientArena> make(std::span<const Parameter> parameters);
 
+  /// The memory stays until the process ends: something may still write there.
+  void leave_behind();
+
   /// The number of gradients.
   std::size_t size() const { return places_.size(); }
   std::size_t bytes() const { return memory_.size(); }

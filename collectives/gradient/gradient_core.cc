@@ -33,13 +33,15 @@ GradientOptions without_measuring(GradientOptions options, Determinism determini
 
 }  // namespace
 
-GradientCore::GradientCore(Communicator own, GradientArena arena, std::vector<Parameter> parameters,
+GradientCore::GradientCore(Communicator own, GradientArena arena,
+                           std::unique_ptr<DeviceMirror> mirror, std::vector<Parameter> parameters,
                            const GradientOptions& options)
     : communicator_(std::move(own)),
       own_(*communicator_.core()),
       held_(own_.held()),
       engine_(own_.parts().engine),
       arena_(std::move(arena)),
+      mirror_(std::move(mirror)),
       parameters_(std::move(parameters)),
       options_(without_measuring(options, own_.parts().determinism)),
       measures_(own_.parts().determinism == Determinism::kFast),
@@ -60,17 +62,23 @@ GradientCore::GradientCore(Communicator own, GradientArena arena, std::vector<Pa
         "times, which differ between runs; name a codec to use one");
   const Engine::Baton baton = engine_->hold();
   engine_->attach(*this);
+  if (mirror_ != nullptr) mirror_->open(*this);
 }
 
 GradientCore::~GradientCore() {
-  const Engine::Baton baton = engine_->hold();
-  if (head_flight_ != nullptr) {
-    held_.fail(held_.cancelled_here("destroyed its gradient pipeline during step " +
-                                    std::to_string(steps_)));
-    held_.listen(false);
-    engine_->end_background();
+  {
+    const Engine::Baton baton = engine_->hold();
+    if (head_flight_ != nullptr) {
+      held_.fail(held_.cancelled_here("destroyed its gradient pipeline during step " +
+                                      std::to_string(steps_)));
+      held_.listen(false);
+      engine_->end_background();
+    }
+    engine_->detach(*this);
   }
-  engine_->detach(*this);
+  if (mirror_ == nullptr) return;
+  mirror_->leave();
+  if (mirror_->is_left_behind()) arena_.leave_behind();
 }
 
 std::string GradientCore::named(std::size_t parameter) const {
@@ -96,12 +104,34 @@ Status GradientCore::told_failure() const {
   return failure_;
 }
 
-Status GradientCore::ready(std::size_t parameter, const void* gradient) {
+std::span<std::byte> GradientCore::gradient(std::size_t parameter) const {
+  if (parameter >= parameters_.size()) return {};
+  const std::span<std::byte> on_host = arena_.of(parameter);
+  if (mirror_ == nullptr) return on_host;
+  return {mirror_->at(arena_.place(parameter).begin), on_host.size()};
+}
+
+Status GradientCore::ready(std::size_t parameter, DeviceStream stream) {
+  if (mirror_ != nullptr) return drained(ready_on_device(parameter, nullptr, stream));
+  PACELINE_TRY(check_stream(stream));
+  return mark_ready(parameter);
+}
+
+Status GradientCore::ready(std::size_t parameter, const void* gradient, DeviceStream stream) {
+  if (mirror_ == nullptr) {
+    PACELINE_TRY(check_stream(stream));
+    return mark_ready(parameter, gradient);
+  }
+  PACELINE_TRY(check_from(parameter, gradient));
+  return drained(ready_on_device(parameter, gradient, stream));
+}
+
+Status GradientCore::mark_ready(std::size_t parameter, const void* gradient) {
   if (has_failed_.load(std::memory_order_acquire)) return told_failure();
   PACELINE_TRY(check(parameter));
   if (readiness_.is_marked(parameter)) return ready_too_often(parameter);
   const std::span<std::byte> to = arena_.of(parameter);
-  if (to.empty()) return ready(parameter);
+  if (to.empty()) return mark_ready(parameter);
   if (gradient == nullptr) return argument_error(named(parameter) + ": the pointer is null");
   if (is_touched_[parameter] || readiness_.has_begun(parameter))
     kernels()
@@ -109,7 +139,7 @@ Status GradientCore::ready(std::size_t parameter, const void* gradient) {
         .reduction(ReduceOp::kSum)(to.data(), to.data(), gradient, parameters_[parameter].count);
   else
     std::memcpy(to.data(), gradient, to.size());
-  return ready(parameter);
+  return mark_ready(parameter);
 }
 
 Status GradientCore::ready_too_often(std::size_t parameter) const {
@@ -119,15 +149,24 @@ Status GradientCore::ready_too_often(std::size_t parameter) const {
                         "; call wait() before the next backward");
 }
 
-Status GradientCore::ready(std::size_t parameter) {
+double GradientCore::since_opened_us() const {
+  return std::chrono::duration<double, std::micro>(engine_->clock().now() - opened_at_).count();
+}
+
+// The first one opens the step.
+Status GradientCore::begin_ready(std::size_t parameter) {
   if (has_failed_.load(std::memory_order_acquire)) return told_failure();
   PACELINE_TRY(check(parameter));
   if (phase_.load(std::memory_order_acquire) == Phase::kIdle) PACELINE_TRY(open_step(false));
   if (phase_.load(std::memory_order_acquire) == Phase::kEnding)
     return argument_error(named(parameter) +
                           " is ready, but wait() was not called for the previous step");
-  const auto since = std::chrono::duration<double, std::micro>(engine_->clock().now() - opened_at_);
-  const auto marked = readiness_.mark(parameter, since.count());
+  return {};
+}
+
+Status GradientCore::mark_ready(std::size_t parameter) {
+  PACELINE_TRY(begin_ready(parameter));
+  const auto marked = readiness_.mark(parameter, since_opened_us());
   if (marked == Readiness::Marked::kTooOften) return ready_too_often(parameter);
   if (marked == Readiness::Marked::kWholeBucket && !is_accumulating_) engine_->nudge();
   return {};
@@ -148,6 +187,7 @@ Status GradientCore::open_step(bool has_joined) {
     ranks_.reset();
     tally_ = {};
     line_.begin();
+    if (mirror_ != nullptr) mirror_->begin_step(parameters_.size(), schedule_.buckets.size());
     head_flight_ = held_.start(
         requests::all_gather(&head_, heads_.data(), StepHead::kWords, DataType::kUInt64));
     held_.listen(true);
@@ -168,6 +208,7 @@ bool GradientCore::drive(TimePoint now) {
   const auto is_ready = [this](std::size_t bucket) { return readiness_.is_ready(bucket); };
   const bool line_moved = line_.drive(is_ready, tally_, now);
   if (!line_.failure().ok()) fail(line_.failure());
+  if (line_moved && mirror_ != nullptr) copy_up();
   return moved || line_moved;
 }
 

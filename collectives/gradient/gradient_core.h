@@ -26,6 +26,7 @@
 #include "collectives/gradient/arena.h"
 #include "collectives/gradient/bucket_line.h"
 #include "collectives/gradient/codec_policy.h"
+#include "collectives/gradient/device_mirror.h"
 #include "collectives/gradient/error_feedback.h"
 #include "collectives/gradient/low_rank_bases.h"
 #include "collectives/gradient/measured_schedule.h"
@@ -34,10 +35,14 @@
 
 namespace paceline {
 
-class GradientCore final : private Driver {
+/// The stream that waits for gradients in device memory. Nothing: the caller waits.
+using WaitingStream = std::optional<DeviceStream>;
+
+class GradientCore final : private Driver, private DeviceMirror::Owner {
  public:
-  GradientCore(Communicator own, GradientArena arena, std::vector<Parameter> parameters,
-               const GradientOptions& options);
+  /// `mirror`: null if the gradients lie in the arena.
+  GradientCore(Communicator own, GradientArena arena, std::unique_ptr<DeviceMirror> mirror,
+               std::vector<Parameter> parameters, const GradientOptions& options);
   ~GradientCore() override;
   GradientCore(const GradientCore&) = delete;
   GradientCore& operator=(const GradientCore&) = delete;
@@ -50,15 +55,13 @@ class GradientCore final : private Driver {
   Status refuse_child() const { return own_.refuse_child(); }
 
   // The calls of GradientPipeline.
-  std::span<std::byte> gradient(std::size_t parameter) const {
-    return parameter < parameters_.size() ? arena_.of(parameter) : std::span<std::byte>();
-  }
-  Status ready(std::size_t parameter);
-  Status ready(std::size_t parameter, const void* gradient);
-  Status wait(std::size_t parameter);
-  Result<StepResult> wait();
+  std::span<std::byte> gradient(std::size_t parameter) const;
+  Status ready(std::size_t parameter, DeviceStream stream);
+  Status ready(std::size_t parameter, const void* gradient, DeviceStream stream);
+  Status wait(std::size_t parameter, WaitingStream stream);
+  Result<StepResult> wait(WaitingStream stream);
   Status set_accumulating(bool is_accumulating);
-  Result<std::optional<StepResult>> join();
+  Result<std::optional<StepResult>> join(WaitingStream stream);
   Status set_frozen(std::size_t parameter, bool is_frozen);
   Status set_loss_scale(double scale);
   Status set_timeout(std::chrono::milliseconds timeout) { return own_.set_timeout(timeout); }
@@ -83,20 +86,28 @@ class GradientCore final : private Driver {
 
   bool drive(TimePoint now) override;
   bool drive_head(TimePoint now);
+  void has_arrived(std::size_t gradient) override;
   void fail(const Status& why);
 
   Status check_place(std::size_t parameter) const;
   Status check(std::size_t parameter) const;  // it is there, and not frozen
   Status told_failure() const;
-  std::string named(std::size_t parameter) const;
+  std::string named(std::size_t parameter) const override;
   Status ready_too_often(std::size_t parameter) const;
   Status check_between_steps(const char* what) const;
+  Status begin_ready(std::size_t parameter);
+  Status mark_ready(std::size_t parameter);
+  Status mark_ready(std::size_t parameter, const void* gradient);
+  double since_opened_us() const;
   Status open_step(bool has_joined);
-  Status end_backward(bool has_joined = false);
-  void mark_unused();
+  Status end_backward(DeviceStream stream, bool has_joined = false);
+  Status mark_unused(DeviceStream stream);
+  Status wait_for(std::size_t parameter, WaitingStream stream);
+  Result<StepResult> wait_for_all(WaitingStream stream);
+  Result<std::optional<StepResult>> join_step(WaitingStream stream);
   void expose_from(TimePoint begin);
   Status drive_until(FunctionRef<bool()> condition);
-  Result<StepResult> end_step();
+  Result<StepResult> end_step(WaitingStream stream);
   void end_micro_step();
   void close_step();
   void settle_feedback(bool counts);
@@ -108,6 +119,26 @@ class GradientCore final : private Driver {
   DataType type_of(const Bucket& bucket) const {
     return parameters_[bucket.gradients.front()].type;
   }
+
+  // With device memory (gradient_on_device.cc).
+  Status check_stream(DeviceStream stream) const;
+  Status check_from(std::size_t parameter, const void* gradient) const;
+  Status ready_on_device(std::size_t parameter, const void* from, DeviceStream stream);
+  Status copy_down(std::size_t parameter, const void* from);
+  Status mark_unused_on_device(DeviceStream stream);
+  void copy_up();
+  bool is_back(std::size_t bucket, WaitingStream stream) const;
+  bool are_back(WaitingStream stream) const;
+  Status let_wait(std::span<const std::size_t> buckets, WaitingStream stream);
+  Status let_wait_for_all(WaitingStream stream);
+  void drain_after_failure();
+  // `outcome`: of a call that returns to a caller who may free memory after an error.
+  template <class Outcome>
+  Outcome drained(Outcome outcome) {
+    if (!outcome.ok()) drain_after_failure();
+    return outcome;
+  }
+
   bool may_be_coded(const Bucket& bucket) const;
   Codec codec_of(const Bucket& bucket, const PathCost& path) const;
   std::unique_ptr<BucketReduction> make_reduction(const Bucket& bucket, Codec codec);
@@ -117,7 +148,8 @@ class GradientCore final : private Driver {
   CommunicatorCore& own_;   // of communicator_
   HeldCommunicator& held_;  // of own_
   const std::shared_ptr<Engine> engine_;
-  const GradientArena arena_;
+  GradientArena arena_;
+  const std::unique_ptr<DeviceMirror> mirror_;  // null: gradients lie in the arena
   const std::vector<Parameter> parameters_;
   const GradientOptions options_;
   const bool measures_;         // buckets and codecs depend on measured times

@@ -1,12 +1,14 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include <paceline/gradient_pipeline.h>
 
 #include "collectives/gradient/agreement.h"
+#include "collectives/gradient/device_mirror.h"
 #include "collectives/gradient/gradient_core.h"
 #include "comm/base/argument_error.h"
 #include "comm/base/try.h"
@@ -40,10 +42,20 @@ Status check(const GradientOptions& options) {
   return {};
 }
 
-Result<GradientArena> make_arena(std::span<const Parameter> parameters,
-                                 const GradientOptions& options) {
+struct GradientMemory {
+  GradientArena arena;
+  std::unique_ptr<DeviceMirror> mirror;  // null without on_device
+};
+
+Result<GradientMemory> make_memory(HeldCommunicator& held, std::span<const Parameter> parameters,
+                                   const GradientOptions& options) {
   PACELINE_TRY(check(options));
-  return GradientArena::make(parameters);
+  PACELINE_TRY_ASSIGN(GradientArena arena, GradientArena::make(parameters));
+  std::unique_ptr<DeviceMirror> mirror;
+  if (options.on_device) {
+    PACELINE_TRY_ASSIGN(mirror, DeviceMirror::make(held, arena));
+  }
+  return GradientMemory{.arena = std::move(arena), .mirror = std::move(mirror)};
 }
 
 Status moved_from() { return argument_error("this GradientPipeline was moved from"); }
@@ -77,13 +89,14 @@ Result<GradientPipeline> GradientPipeline::over(Communicator own, std::vector<Pa
                                                 const GradientOptions& options) {
   if (own.core() == nullptr) return argument_error("the Communicator was moved from");
   PACELINE_TRY(own.core()->refuse_child());
-  Result<GradientArena> arena = make_arena(parameters, options);
+  Result<GradientMemory> memory = make_memory(own.core()->held(), parameters, options);
   const Group& group = own.group();
-  const PipelineOffer offer = offer_of(parameters, options, arena.status());
+  const PipelineOffer offer = offer_of(parameters, options, memory.status());
   std::vector<PipelineOffer> offers(group.members.size());
   PACELINE_TRY(own.all_gather(&offer, offers.data(), PipelineOffer::kWords, DataType::kUInt64));
-  PACELINE_TRY(judge_offers(offers, group, arena.status()));
-  return GradientPipeline(std::make_unique<GradientCore>(std::move(own), *std::move(arena),
+  PACELINE_TRY(judge_offers(offers, group, memory.status()));
+  return GradientPipeline(std::make_unique<GradientCore>(std::move(own), std::move(memory->arena),
+                                                         std::move(memory->mirror),
                                                          std::move(parameters), options));
 }
 
@@ -92,19 +105,35 @@ std::span<std::byte> GradientPipeline::gradient(std::size_t parameter) const {
 }
 Status GradientPipeline::ready(std::size_t parameter) {
   PACELINE_TRY(usable());
-  return core_->ready(parameter);
+  return core_->ready(parameter, nullptr);
 }
 Status GradientPipeline::ready(std::size_t parameter, const void* gradient) {
   PACELINE_TRY(usable());
-  return core_->ready(parameter, gradient);
+  return core_->ready(parameter, gradient, nullptr);
+}
+Status GradientPipeline::ready_on(std::size_t parameter, void* stream) {
+  PACELINE_TRY(usable());
+  return core_->ready(parameter, stream);
+}
+Status GradientPipeline::ready_on(std::size_t parameter, const void* gradient, void* stream) {
+  PACELINE_TRY(usable());
+  return core_->ready(parameter, gradient, stream);
 }
 Status GradientPipeline::wait(std::size_t parameter) {
   PACELINE_TRY(usable());
-  return core_->wait(parameter);
+  return core_->wait(parameter, std::nullopt);
+}
+Status GradientPipeline::wait_on(std::size_t parameter, void* stream) {
+  PACELINE_TRY(usable());
+  return core_->wait(parameter, stream);
 }
 Result<StepResult> GradientPipeline::wait() {
   PACELINE_TRY(usable());
-  return core_->wait();
+  return core_->wait(std::nullopt);
+}
+Result<StepResult> GradientPipeline::wait_on(void* stream) {
+  PACELINE_TRY(usable());
+  return core_->wait(stream);
 }
 Status GradientPipeline::set_accumulating(bool is_accumulating) {
   PACELINE_TRY(usable());
@@ -112,7 +141,11 @@ Status GradientPipeline::set_accumulating(bool is_accumulating) {
 }
 Result<std::optional<StepResult>> GradientPipeline::join() {
   PACELINE_TRY(usable());
-  return core_->join();
+  return core_->join(std::nullopt);
+}
+Result<std::optional<StepResult>> GradientPipeline::join_on(void* stream) {
+  PACELINE_TRY(usable());
+  return core_->join(stream);
 }
 Status GradientPipeline::set_frozen(std::size_t parameter, bool is_frozen) {
   PACELINE_TRY(usable());

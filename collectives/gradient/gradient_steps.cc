@@ -56,21 +56,22 @@ Status GradientCore::set_loss_scale(double scale) {
 }
 
 // What no micro-step has touched counts as zeros.
-void GradientCore::mark_unused() {
-  const auto since = std::chrono::duration<double, std::micro>(engine_->clock().now() - opened_at_);
+Status GradientCore::mark_unused(DeviceStream stream) {
+  if (mirror_ != nullptr) return mark_unused_on_device(stream);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (is_frozen_[i] || readiness_.is_marked(i)) continue;
     const std::span<std::byte> gradient = arena_.of(i);
     const bool has_data = is_touched_[i] || readiness_.has_begun(i);
     if (!has_data && !gradient.empty()) std::memset(gradient.data(), 0, gradient.size());
-    readiness_.mark_rest(i, since.count());
+    readiness_.mark_rest(i, since_opened_us());
   }
+  return {};
 }
 
-Status GradientCore::end_backward(bool has_joined) {
+Status GradientCore::end_backward(DeviceStream stream, bool has_joined) {
   if (phase_ == Phase::kEnding) return {};
   PACELINE_TRY(open_step(has_joined));
-  mark_unused();
+  PACELINE_TRY(mark_unused(stream));
   phase_.store(Phase::kEnding, std::memory_order_release);
   return {};
 }
@@ -100,25 +101,38 @@ Status GradientCore::drive_until(FunctionRef<bool()> condition) {
   return failure_;
 }
 
-Status GradientCore::wait(std::size_t parameter) {
+Status GradientCore::wait(std::size_t parameter, WaitingStream stream) {
+  PACELINE_TRY(check_stream(stream.value_or(nullptr)));
+  return drained(wait_for(parameter, stream));
+}
+
+Status GradientCore::wait_for(std::size_t parameter, WaitingStream stream) {
   PACELINE_TRY(check(parameter));
   if (is_accumulating_)
     return argument_error("this micro-step only accumulates; call wait() without a parameter");
-  PACELINE_TRY(end_backward());
-  return drive_until([&] {
-    return std::ranges::all_of(readiness_.buckets_of(parameter),
-                               [&](std::size_t bucket) { return line_.is_finished(bucket); });
-  });
+  PACELINE_TRY(end_backward(stream.value_or(nullptr)));
+  const std::span<const std::size_t> buckets = readiness_.buckets_of(parameter);
+  PACELINE_TRY(drive_until([&] {
+    return std::ranges::all_of(buckets, [&](std::size_t bucket) {
+      return line_.is_finished(bucket) && is_back(bucket, stream);
+    });
+  }));
+  return let_wait(buckets, stream);
 }
 
-Result<StepResult> GradientCore::wait() {
+Result<StepResult> GradientCore::wait(WaitingStream stream) {
+  PACELINE_TRY(check_stream(stream.value_or(nullptr)));
+  return drained(wait_for_all(stream));
+}
+
+Result<StepResult> GradientCore::wait_for_all(WaitingStream stream) {
   if (is_accumulating_) {
     PACELINE_TRY(failure());
     end_micro_step();
     return StepResult{};
   }
-  PACELINE_TRY(end_backward());
-  return end_step();
+  PACELINE_TRY(end_backward(stream.value_or(nullptr)));
+  return end_step(stream);
 }
 
 void GradientCore::end_micro_step() {
@@ -129,23 +143,29 @@ void GradientCore::end_micro_step() {
   phase_.store(Phase::kIdle, std::memory_order_release);
 }
 
-Result<std::optional<StepResult>> GradientCore::join() {
+Result<std::optional<StepResult>> GradientCore::join(WaitingStream stream) {
+  PACELINE_TRY(check_stream(stream.value_or(nullptr)));
+  return drained(join_step(stream));
+}
+
+Result<std::optional<StepResult>> GradientCore::join_step(WaitingStream stream) {
   if (has_failed_.load()) return told_failure();
   if (phase_ != Phase::kIdle || micro_steps_ > 0 || is_accumulating_)
     return argument_error(
         "this rank has gradients that are not reduced yet; end their step before join()");
-  PACELINE_TRY(end_backward(true));
+  PACELINE_TRY(end_backward(stream.value_or(nullptr), true));
   PACELINE_TRY(drive_until([this] { return ranks_.has_value(); }));
   if (*ranks_ > 0) {
-    PACELINE_TRY_ASSIGN(const StepResult result, end_step());
+    PACELINE_TRY_ASSIGN(const StepResult result, end_step(stream));
     return std::optional(result);
   }
   close_step();
   return std::optional<StepResult>();
 }
 
-Result<StepResult> GradientCore::end_step() {
-  PACELINE_TRY(drive_until([this] { return ranks_.has_value() && line_.is_done(); }));
+Result<StepResult> GradientCore::end_step(WaitingStream stream) {
+  PACELINE_TRY(drive_until([&] { return ranks_ && line_.is_done() && are_back(stream); }));
+  PACELINE_TRY(let_wait_for_all(stream));
   StepResult result{.ranks = *ranks_, .norm = std::sqrt(line_.sum_of_squares())};
   const bool counts = tally_.overflow == StepTally::kNone;
   settle_feedback(counts);

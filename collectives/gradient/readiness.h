@@ -38,6 +38,8 @@ class Readiness {
   void mark_rest(std::size_t gradient, double ready_us);
   /// All uses are marked.
   bool is_marked(std::size_t gradient) const { return left(gradient) == 0; }
+  /// One use is left.
+  bool is_last_use(std::size_t gradient) const { return left(gradient) == 1; }
   /// Some use is marked.
   bool has_begun(std::size_t gradient) const { return left(gradient) < uses_[gradient]; }
   std::uint32_t uses(std::size_t gradient) const { return uses_[gradient]; }

@@ -30,6 +30,20 @@
 //            an error that names the one that differs. A rank without more data calls join().
 // ERRORS     Code::kInvalidArgument leaves the pipeline usable. Any other error is final on all
 //            ranks and names the rank that was lost or differs. Gradients are then unspecified.
+// ON A GPU   With on_device, gradient() returns GPU memory, which the CPU cannot read. Kernels
+// write
+//            and read it in the order of their streams, and the CPU waits for nothing:
+//
+//              pipeline.gradient<float>(i);           // an address for kernels
+//              backward<<<…, stream>>>(i, …);
+//              pipeline.ready_on(i, stream).value();  // after the work before it on the stream
+//              pipeline.wait_on(stream).value();      // later work on the stream has the averages
+//
+//            Calls without a stream use the default stream of the GPU, and wait() returns when the
+//            gradients are in GPU memory. Work on other streams is in order with `stream` by the
+//            caller's events. The CPU reduces copies in host memory, which the GPU reads and
+//            writes. After wait() has returned an error, and after the destructor, nothing reads or
+//            writes GPU memory, unless a stream of the caller or the GPU is stuck.
 //
 // Sources: Shi, Chu, Li, "MG-WFBP", INFOCOM 2019, for buckets by measured times. Peng et al.,
 // "ByteScheduler", SOSP 2019, for the priority of gradients that the next forward needs first.
@@ -99,6 +113,8 @@ struct GradientOptions {
   double error_budget = 0.01;  ///< for kAuto: max relative L2 error of a bucket
   double top_k_share = 0.01;   ///< for kTopK: share of the elements that is sent, 0 to 1
   int power_sgd_rank = 4;      ///< for kPowerSgd: rank of the matrices
+  /// Gradients lie in the memory of the GPU that is current for the calling thread of create().
+  bool on_device = false;
 };
 
 /// A gradient with a NaN, an infinity, or a value beyond the range of its codec.
@@ -166,12 +182,21 @@ class GradientPipeline {
   /// Copies `gradient`, an array of the same length, then does what ready(parameter) does. If an
   /// earlier use or micro-step of this step has made this gradient ready, adds it instead.
   Status ready(std::size_t parameter, const void* gradient);
+  /// The same with on_device, in the order of `stream`, a cudaStream_t (null: the default stream).
+  /// `gradient` lies in the memory of the same GPU, and stays unchanged until wait(). It is refused
+  /// during micro-steps and for parameters with several uses. Without on_device `stream` is null.
+  Status ready_on(std::size_t parameter, void* stream);
+  Status ready_on(std::size_t parameter, const void* gradient, void* stream);
 
   /// Says that backward has ended: gradients that are not ready count as unused. Returns when this
   /// gradient is reduced. The next forward may use it while other gradients are still in flight.
   Status wait(std::size_t parameter);
   /// Waits for all gradients and ends the step.
   Result<StepResult> wait();
+  /// The same with on_device, but they return when the last copies to the GPU are enqueued. Later
+  /// work on `stream` begins after these copies. Without on_device `stream` is null.
+  Status wait_on(std::size_t parameter, void* stream);
+  Result<StepResult> wait_on(void* stream);
 
   /// True: from now on wait() ends a micro-step without a reduction, and backward adds to the
   /// gradients. False: the next wait() reduces their sum. Called between micro-steps, on all ranks.
@@ -180,6 +205,8 @@ class GradientPipeline {
   /// For a rank without more data: takes part in one step of the other ranks, with zeros, and gets
   /// the reduced gradients for the same update. Call it until it returns nullopt: no rank has data.
   Result<std::optional<StepResult>> join();
+  /// The same with on_device, with the end of wait_on().
+  Result<std::optional<StepResult>> join_on(void* stream);
 
   /// True: the parameter has no gradient from now on, and its codec error is discarded. False: it
   /// has one again. Called between steps, on all ranks with the same values.

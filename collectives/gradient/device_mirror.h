@@ -1,0 +1,159 @@
+// The gradients of a pipeline in the memory of a device. The pipeline reduces a copy of them in its
+// arena, which is host memory.
+//
+//   caller's stream   written
+//   stream down         +--- copy ---> arrived
+//   pipeline                             +--- bucket is reduced ---+
+//   stream up                                                      +--- copy ---> returned
+//   caller's stream                                                                 +--- forward
+//
+// After an error no copy is enqueued. Those that were enqueued are waited for: for a second, since
+// the device or a stream of the caller may be stuck. Then the memory is never freed.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <paceline/status.h>
+
+#include "collectives/device_lane.h"
+#include "collectives/gradient/arena.h"
+#include "collectives/gradient/schedule.h"
+#include "collectives/held_communicator.h"
+#include "comm/base/clock.h"
+#include "comm/device/device.h"
+#include "comm/engine.h"
+
+namespace paceline {
+
+class DeviceMirror final : private Driver {
+ public:
+  /// Called with the engine's baton held.
+  class Owner {
+   public:
+    /// The gradient lies in the arena now.
+    virtual void has_arrived(std::size_t gradient) = 0;
+    /// For messages: "gradient 3 (head)".
+    virtual std::string named(std::size_t gradient) const = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+
+  /// On the device that is current for this thread. The memory has zeros, as the arena must have.
+  /// `held` is borrowed, and the arena's memory until the destructor. Without the baton.
+  static Result<std::unique_ptr<DeviceMirror>> make(HeldCommunicator& held, GradientArena& arena);
+  /// Call leave() before.
+  ~DeviceMirror() override;
+  DeviceMirror(const DeviceMirror&) = delete;
+  DeviceMirror& operator=(const DeviceMirror&) = delete;
+
+  // From any thread, without the baton.
+
+  /// What lies at this offset of the arena, in the device's memory.
+  std::byte* at(std::size_t offset) const { return memory_ + offset; }
+  /// Code::kInvalidArgument: the stream is of another device, or captured into a graph.
+  Status check_stream(DeviceStream stream);
+  /// Code::kInvalidArgument: the address is not in the device's memory.
+  Status check_address(const void* address);
+
+  /// Waits for a while until nothing is on its way. For use after an error.
+  void drain();
+  /// Waits for a second at most until nothing is on its way. Nothing is enqueued later.
+  void leave();
+  /// Copies may still run after leave(), so the arena's memory must stay.
+  bool is_left_behind() const { return is_left_behind_; }
+
+  // With the engine's baton held. A device error ends the communicator, and is returned.
+
+  /// Called once, before the first step.
+  void open(Owner& owner) { owner_ = &owner; }
+  /// A step with so many gradients and buckets begins.
+  void begin_step(std::size_t gradients, std::size_t buckets);
+
+  /// A kernel writes the gradient before this point of the stream.
+  Status note_written(std::size_t gradient, DeviceStream stream);
+  /// Copies the gradient into the arena, once it is written. `from`: null for its own place.
+  Status copy_down(std::size_t gradient, const ByteSpan& place, const void* from);
+  /// By gradient: copy_down() was called in this step.
+  const std::vector<bool>& handed_in() const { return handed_in_; }
+
+  /// Later copies up begin after the work that was enqueued on this stream.
+  Status order_up_after(DeviceStream stream);
+  /// Copies a reduced bucket to the device.
+  Status copy_up(std::size_t bucket, std::span<const ByteSpan> spans);
+  bool is_enqueued(std::size_t bucket) const { return copied_up_[bucket]; }
+  bool has_returned(std::size_t bucket) const { return is_enqueued(bucket) && !up_of(bucket); }
+  /// All that were copied up have returned.
+  bool have_returned() const { return ups_.empty(); }
+  /// Later work in the stream begins after the bucket has returned. It is enqueued.
+  Status let_wait(std::size_t bucket, DeviceStream stream);
+  /// The same for all that were copied up.
+  Status let_wait(DeviceStream stream);
+
+ private:
+  struct Down {
+    std::size_t gradient = 0;
+    DeviceEvent written = nullptr;
+    DeviceEvent arrived = nullptr;
+    TimePoint deadline{};
+  };
+  struct Up {
+    std::size_t bucket = 0;
+    DeviceEvent returned = nullptr;
+    TimePoint deadline{};
+  };
+
+  DeviceMirror(HeldCommunicator& held, Devices& devices, Device& device);
+
+  bool drive(TimePoint now) override;
+  TimePoint wake_at() const override { return wake_at_; }
+
+  Status look_at_stream(DeviceStream stream) const;
+  Status look_at_address(const void* address) const;
+  Status note_found(Status how);
+  Status allocate(const GradientArena& arena);
+  Status fill_with_zeros();
+  Status enqueue_down(const ByteSpan& place, const void* from, const Down& down);
+  Status enqueue_up(std::span<const ByteSpan> spans, DeviceEvent returned);
+  bool land_down();
+  bool land_up();
+  bool has_passed(DeviceEvent event);
+  void check_deadlines(TimePoint now);
+  void abandon();
+  void keep_driven();
+  void stop_driving();
+  Status note(Status how);
+  const Up* up_of(std::size_t bucket) const;
+  bool is_still() const { return downs_.empty() && ups_.empty(); }
+  TimePoint deadline() const;
+
+  HeldCommunicator& held_;
+  Engine& engine_;
+  Devices& devices_;
+  Device& device_;
+  Owner* owner_ = nullptr;
+  std::span<std::byte> host_{};  // pinned; empty: nothing is
+  std::byte* memory_ = nullptr;  // of the device, as long as host_
+  DeviceStream down_ = nullptr;
+  DeviceStream up_ = nullptr;
+  EventPool events_;
+  std::vector<DeviceEvent> written_;  // by gradient; null: no kernel has written it
+  std::vector<bool> handed_in_;       // by gradient
+  std::vector<bool> copied_up_;       // by bucket
+  bool has_copied_down_ = false;      // in this step
+  DeviceEvent up_after_ = nullptr;    // what the next copy up comes after; null: nothing
+  std::deque<Down> downs_;            // on their way, in the order of the stream
+  std::deque<Up> ups_;
+  TimePoint drained_by_ = TimePoint::max();  // after an error
+  bool is_left_behind_ = false;
+  bool is_attached_ = false;
+  PollPace pace_;
+  TimePoint wake_at_ = TimePoint::max();
+};
+
+}  // namespace paceline
