@@ -1,0 +1,522 @@
+// Gradient pipelines in device memory, over fake devices (tests/harness/fake_device.h), whose work
+// is late in an order that a seed decides. Kernels write gradients on a stream, and kernels read
+// the results after wait_on(). The results must have the bits of a pipeline in host memory.
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <paceline/gradient_pipeline.h>
+
+#include "comm/base/random.h"
+#include "comm/base/try.h"
+#include "tests/harness/ranks.h"
+
+namespace paceline::testing {
+namespace {
+
+constexpr int kSteps = 6;
+
+// Of 0 elements, of 1, with two uses, and longer than a bucket.
+std::vector<Parameter> model() {
+  return {{.name = "embedding", .count = 5003},
+          {.name = "bias", .count = 1},
+          {.name = "nothing", .count = 0},
+          {.name = "tied", .count = 777, .uses = 2},
+          {.name = "wide", .count = 333, .type = DataType::kFloat64},
+          {.name = "frozen", .count = 50},
+          {.name = "head", .count = 1500}};
+}
+constexpr std::size_t kFrozen = 5;
+
+// Small whole numbers: their sums are exact.
+double value(int rank, int step, int micro, int use, std::size_t parameter, std::size_t element) {
+  const std::size_t mixed = 31 * parameter + 7 * element + static_cast<std::size_t>(rank) * 3 +
+                            static_cast<std::size_t>(step * 5 + micro * 11 + use * 13);
+  return static_cast<double>(mixed % 61) - 30;
+}
+
+int micro_steps(int step) { return step % 2 == 0 ? 1 : 2; }
+
+// How often this rank calls ready() in the micro-step.
+int uses(int rank, int ranks, int step, int micro, const Parameter& parameter) {
+  if (parameter.name == "frozen") return 0;
+  const bool is_turn = step % ranks == rank;
+  if (parameter.name == "head" && is_turn) return 0;                    // unused
+  if (parameter.name == "embedding" && is_turn && micro > 0) return 0;  // by the first one only
+  if (parameter.name == "tied" && is_turn) return 1;                    // one of two
+  return parameter.uses;
+}
+
+struct Outcome {
+  std::vector<std::byte> gradients;
+  std::vector<StepResult> results;
+};
+
+// Runs the steps. A derived class says where gradients lie.
+class Trainer {
+ public:
+  Trainer(GradientPipeline& pipeline, int rank, int ranks)
+      : pipeline_(pipeline), rank_(rank), ranks_(ranks) {}
+  virtual ~Trainer() = default;
+
+  Result<Outcome> train() {
+    PACELINE_TRY(pipeline_.set_frozen(kFrozen, true));
+    for (int step = 0; step < kSteps; ++step) {
+      is_first_.assign(pipeline_.parameters().size(), true);
+      for (int micro = 0; micro < micro_steps(step); ++micro) {
+        PACELINE_TRY(pipeline_.set_accumulating(micro + 1 < micro_steps(step)));
+        PACELINE_TRY(backward(step, micro));
+        if (micro + 1 == micro_steps(step)) continue;
+        PACELINE_TRY(pipeline_.wait().status());
+      }
+      PACELINE_TRY(end_step(step));
+    }
+    finish();
+    return std::move(outcome_);
+  }
+
+ protected:
+  using Kernel = std::function<void(std::byte*)>;
+
+  // Calls `kernel` with the memory of the gradient, in the order of the trainer's work.
+  virtual void launch(std::size_t parameter, Kernel kernel) = 0;
+  virtual Status ready(int step, std::size_t parameter) = 0;
+  virtual Status end_step(int step) = 0;
+  virtual void finish() {}
+
+  void note(const StepResult& result) { outcome_.results.push_back(result); }
+  void read(std::size_t parameter) {
+    const std::size_t bytes = pipeline_.gradient(parameter).size();
+    launch(parameter, [this, bytes](const std::byte* gradient) {
+      outcome_.gradients.insert(outcome_.gradients.end(), gradient, gradient + bytes);
+    });
+  }
+  void read_all() {
+    for (std::size_t i = 0; i < pipeline_.parameters().size(); ++i)
+      if (i != kFrozen) read(i);
+  }
+
+  GradientPipeline& pipeline_;
+  const int rank_, ranks_;
+
+ private:
+  Status backward(int step, int micro) {
+    for (std::size_t i = pipeline_.parameters().size(); i-- > 0;) {
+      const Parameter& parameter = pipeline_.parameters()[i];
+      for (int use = 0; use < uses(rank_, ranks_, step, micro, parameter); ++use) {
+        write(step, micro, use, i);
+        PACELINE_TRY(ready(step, i));
+      }
+    }
+    return {};
+  }
+
+  void write(int step, int micro, int use, std::size_t i) {
+    const Parameter& parameter = pipeline_.parameters()[i];
+    const bool adds = !is_first_[i];
+    is_first_[i] = false;
+    const auto fill = [=, this, count = parameter.count](auto* elements) {
+      using Element = std::remove_pointer_t<decltype(elements)>;
+      for (std::size_t e = 0; e < count; ++e) {
+        const auto added = static_cast<Element>(value(rank_, step, micro, use, i, e));
+        elements[e] = adds ? elements[e] + added : added;
+      }
+    };
+    launch(i, [fill, type = parameter.type](std::byte* gradient) {
+      if (type == DataType::kFloat64)
+        fill(reinterpret_cast<double*>(gradient));
+      else
+        fill(reinterpret_cast<float*>(gradient));
+    });
+  }
+
+  std::vector<bool> is_first_;
+  Outcome outcome_;
+};
+
+class HostTrainer final : public Trainer {
+ public:
+  using Trainer::Trainer;
+
+ private:
+  void launch(std::size_t parameter, Kernel kernel) override {
+    kernel(pipeline_.gradient(parameter).data());
+  }
+  Status ready(int, std::size_t parameter) override { return pipeline_.ready(parameter); }
+  Status end_step(int) override {
+    PACELINE_TRY_ASSIGN(const StepResult result, pipeline_.wait());
+    note(result);
+    read_all();
+    return {};
+  }
+};
+
+class DeviceTrainer final : public Trainer {
+ public:
+  DeviceTrainer(GradientPipeline& pipeline, FakeDevice& device, int rank, int ranks)
+      : Trainer(pipeline, rank, ranks), device_(device), stream_(device.make_stream().value()) {}
+  ~DeviceTrainer() override {
+    device_.run_all();
+    device_.destroy_stream(stream_);
+  }
+
+ private:
+  void launch(std::size_t parameter, Kernel kernel) override {
+    const std::span<std::byte> gradient = pipeline_.gradient(parameter);
+    if (gradient.empty()) return;
+    std::byte* const seen = device_.seen(gradient.data());
+    device_.launch(stream_, [kernel = std::move(kernel), seen] { kernel(seen); });
+  }
+
+  // Some gradients lie elsewhere.
+  Status ready(int step, std::size_t parameter) override {
+    const Parameter& of = pipeline_.parameters()[parameter];
+    if (of.uses > 1 || micro_steps(step) > 1 || of.count == 0 || (step + rank_) % 4 != 0)
+      return pipeline_.ready_on(parameter, stream_);
+    const std::span<std::byte> gradient = pipeline_.gradient(parameter);
+    std::byte* const elsewhere = device_.allocate(gradient.size());
+    const std::byte* const from = device_.seen(gradient.data());
+    std::byte* const to = device_.seen(elsewhere);
+    device_.launch(stream_, [=, bytes = gradient.size()] { std::memcpy(to, from, bytes); });
+    used_.push_back(elsewhere);
+    return pipeline_.ready_on(parameter, elsewhere, stream_);
+  }
+
+  Status end_step(int step) override {
+    if (step % 3 == 0) {
+      PACELINE_TRY_ASSIGN(const StepResult result, pipeline_.wait());
+      note(result);
+      read_all();
+    } else if (step % 3 == 1) {
+      PACELINE_TRY_ASSIGN(const StepResult result, pipeline_.wait_on(stream_));
+      note(result);
+      read_all();
+    } else {
+      for (std::size_t i = 0; i < pipeline_.parameters().size(); ++i) {
+        if (i == kFrozen) continue;
+        PACELINE_TRY(pipeline_.wait_on(i, stream_));
+        read(i);
+      }
+      PACELINE_TRY_ASSIGN(const StepResult result, pipeline_.wait_on(stream_));
+      note(result);
+    }
+    for (std::byte* const memory : used_) device_.free(memory);
+    used_.clear();
+    return {};
+  }
+
+  void finish() override { device_.run_all(); }
+
+  FakeDevice& device_;
+  const DeviceStream stream_;
+  std::vector<std::byte*> used_;
+};
+
+// Each rank's outcome, on the host or the device.
+Status train(RunOptions options, const GradientOptions& pipeline_options,
+             std::vector<Outcome>& outcomes) {
+  outcomes.resize(static_cast<std::size_t>(options.ranks));
+  options.devices = 1;
+  return run_ranks(options, [&](Communicator& world) -> Status {
+    FakeDevice& device = devices_of(world).device(0);
+    const int rank = world.rank();
+    {
+      PACELINE_TRY_ASSIGN(GradientPipeline pipeline,
+                          GradientPipeline::over(std::move(world), model(), pipeline_options));
+      std::unique_ptr<Trainer> trainer =
+          std::make_unique<HostTrainer>(pipeline, rank, options.ranks);
+      if (pipeline_options.on_device)
+        trainer = std::make_unique<DeviceTrainer>(pipeline, device, rank, options.ranks);
+      PACELINE_TRY_ASSIGN(outcomes[static_cast<std::size_t>(rank)], trainer->train());
+    }
+    const std::string broken = device.broken();
+    return broken.empty() ? Status() : wrong(broken);
+  });
+}
+
+class DeviceGradients : public ::testing::TestWithParam<std::tuple<Mode, int, Codec>> {};
+
+TEST_P(DeviceGradients, HaveTheBitsOfHostGradients) {
+  const auto [mode, ranks, codec] = GetParam();
+  GradientOptions options{.bucket_bytes = 6000,
+                          .computes_norm = true,
+                          .codec = codec,
+                          .forces_codec = codec != Codec::kNone};
+  for (const std::uint64_t seed : seeds(mode == Mode::kSimulation ? 5 : 1)) {
+    // Buckets do not depend on measured times.
+    const RunOptions run{
+        .mode = mode, .ranks = ranks, .seed = seed, .determinism = Determinism::kRunStable};
+    std::vector<Outcome> on_host, on_device;
+    options.on_device = false;
+    Status status = train(run, options, on_host);
+    ASSERT_TRUE(status.ok()) << status.to_string();
+    options.on_device = true;
+    status = train(run, options, on_device);
+    ASSERT_TRUE(status.ok()) << status.to_string();
+    for (std::size_t rank = 0; rank < on_host.size(); ++rank) {
+      ASSERT_FALSE(on_host[rank].gradients.empty());
+      const auto differ = std::ranges::mismatch(on_host[rank].gradients, on_device[rank].gradients);
+      ASSERT_EQ(on_host[rank].gradients.end() - differ.in1, 0)
+          << "rank " << rank << ", byte " << differ.in1 - on_host[rank].gradients.begin() << " of "
+          << on_host[rank].gradients.size();
+      ASSERT_EQ(on_host[rank].results.size(), on_device[rank].results.size());
+      for (std::size_t i = 0; i < on_host[rank].results.size(); ++i) {
+        EXPECT_EQ(on_host[rank].results[i].norm, on_device[rank].results[i].norm);
+        EXPECT_EQ(on_host[rank].results[i].ranks, on_device[rank].results[i].ranks);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, DeviceGradients,
+    ::testing::Combine(::testing::Values(Mode::kSimulation, Mode::kThreads, Mode::kDirectThreads),
+                       ::testing::Values(1, 2, 3),
+                       ::testing::Values(Codec::kNone, Codec::kBf16, Codec::kInt8, Codec::kTopK)),
+    [](const auto& info) {
+      return name(std::get<0>(info.param)) + "_" + std::to_string(std::get<1>(info.param)) +
+             "_ranks_" + std::string(name(std::get<2>(info.param)));
+    });
+
+// ---- Calls ----
+
+using PipelineBody = std::function<Status(GradientPipeline&, FakeDevices&, int rank)>;
+
+// `body` gets a pipeline of 4 gradients of 1000 elements.
+Status run_pipelines(RunOptions options, const PipelineBody& body) {
+  options.devices = 2;
+  return run_ranks(options, [&](Communicator& world) -> Status {
+    FakeDevices& devices = devices_of(world);
+    const int rank = world.rank();
+    const std::vector<Parameter> parameters(4, Parameter{.name = "w", .count = 1000});
+    {
+      PACELINE_TRY_ASSIGN(GradientPipeline pipeline,
+                          GradientPipeline::over(std::move(world), parameters,
+                                                 {.bucket_bytes = 4000, .on_device = true}));
+      PACELINE_TRY(body(pipeline, devices, rank));
+    }
+    devices.device(0).run_all();
+    const std::string broken = devices.device(0).broken();
+    return broken.empty() ? Status() : wrong(broken);
+  });
+}
+
+Status expect(const Status& error, Code code, const std::string& text) {
+  if (error.code() == code && error.text().find(text) != std::string::npos) return {};
+  return wrong("this is not the expected error: " + error.to_string());
+}
+
+TEST(DeviceGradientCalls, GradientsAreZerosAtFirst) {
+  const Status status =
+      run_pipelines({}, [](GradientPipeline& pipeline, FakeDevices& devices, int) -> Status {
+        const std::byte* const seen = devices.device(0).seen(pipeline.gradient(3).data());
+        for (std::size_t i = 0; i < pipeline.gradient(3).size(); ++i)
+          if (seen[i] != std::byte{0}) return wrong("byte " + std::to_string(i));
+        return {};
+      });
+  EXPECT_TRUE(status.ok()) << status.to_string();
+}
+
+TEST(DeviceGradientCalls, ThreadsMarkGradientsOnStreamsOfTheirOwn) {
+  const Status status = run_pipelines(
+      {.mode = Mode::kThreads},
+      [](GradientPipeline& pipeline, FakeDevices& devices, int rank) -> Status {
+        FakeDevice& device = devices.device(0);
+        const auto mark = [&](std::size_t i, DeviceStream stream, int step, Status& marked) {
+          auto* const seen = reinterpret_cast<float*>(device.seen(pipeline.gradient(i).data()));
+          device.launch(stream,
+                        [=] { std::fill_n(seen, 1000, static_cast<float>(2 * rank + step)); });
+          marked = pipeline.ready_on(i, stream);
+        };
+        std::vector<DeviceStream> streams;
+        for (int i = 0; i < 4; ++i) streams.push_back(device.make_stream().value());
+        for (int step = 0; step < 50; ++step) {
+          std::vector<Status> marked(4);
+          std::vector<std::thread> threads;
+          for (std::size_t i = 0; i < 4; ++i)
+            threads.emplace_back([&, i] { mark(i, streams[i], step, marked[i]); });
+          for (std::thread& thread : threads) thread.join();
+          for (const Status& one : marked) PACELINE_TRY(one);
+          PACELINE_TRY(pipeline.wait().status());
+          for (std::size_t i = 0; i < 4; ++i) {
+            const auto* const seen =
+                reinterpret_cast<const float*>(device.seen(pipeline.gradient(i).data()));
+            if (seen[0] != static_cast<float>(step + 1) || seen[999] != seen[0])
+              return wrong("step " + std::to_string(step));
+          }
+        }
+        return {};
+      });
+  EXPECT_TRUE(status.ok()) << status.to_string();
+}
+
+TEST(DeviceGradientCalls, JoinGivesTheAveragesOfTheOthers) {
+  const Status status =
+      run_pipelines({}, [](GradientPipeline& pipeline, FakeDevices& devices, int rank) -> Status {
+        FakeDevice& device = devices.device(0);
+        auto* const seen = reinterpret_cast<float*>(device.seen(pipeline.gradient(1).data()));
+        if (rank == 0) {
+          device.launch(nullptr, [=] { std::fill_n(seen, 1000, 3.0f); });
+          PACELINE_TRY(pipeline.ready(1));
+          PACELINE_TRY(pipeline.wait().status());
+        } else {
+          // Before the copy up.
+          device.launch(nullptr, [=] { std::fill_n(seen, 1000, -1.0f); });
+          PACELINE_TRY_ASSIGN(const auto step, pipeline.join_on(nullptr));
+          if (!step || step->ranks != 1) return wrong("join");
+        }
+        float read = 0;
+        device.launch(nullptr, [&read, seen] { read = seen[999]; });
+        device.run_all();
+        if (read != 3.0f) return wrong("the gradient is " + std::to_string(read));
+        PACELINE_TRY_ASSIGN(const auto end, pipeline.join());
+        return end ? wrong("no rank has data") : Status();
+      });
+  EXPECT_TRUE(status.ok()) << status.to_string();
+}
+
+TEST(DeviceGradientCalls, WrongCallsAreRefused) {
+  const Status status = run_pipelines(
+      {.ranks = 1}, [](GradientPipeline& pipeline, FakeDevices& devices, int) -> Status {
+        FakeDevice& device = devices.device(0);
+        PACELINE_TRY_ASSIGN(const DeviceStream other, devices.device(1).make_stream());
+        PACELINE_TRY_ASSIGN(const DeviceStream captured, device.make_stream());
+        device.capture(captured);
+        std::vector<float> host(1000);
+        const auto refused = [](const Status& how, const char* why) {
+          return expect(how, Code::kInvalidArgument, why);
+        };
+        PACELINE_TRY(refused(pipeline.ready_on(0, other), "the stream is one of GPU 1"));
+        PACELINE_TRY(refused(pipeline.wait_on(0, other), "the stream is one of GPU 1"));
+        PACELINE_TRY(refused(pipeline.ready_on(0, captured), "part of a graph"));
+        PACELINE_TRY(refused(pipeline.wait_on(captured).status(), "part of a graph"));
+        PACELINE_TRY(refused(pipeline.ready(0, host.data()), "it lies in host memory"));
+        PACELINE_TRY(refused(pipeline.ready(0, nullptr), "the pointer is null"));
+        PACELINE_TRY(refused(pipeline.ready(4), "does not exist"));
+        PACELINE_TRY(pipeline.set_accumulating(true));
+        PACELINE_TRY(refused(pipeline.ready(0, pipeline.gradient(0).data()), "micro-steps"));
+        PACELINE_TRY(pipeline.set_accumulating(false));
+        PACELINE_TRY(pipeline.ready(0));
+        PACELINE_TRY(refused(pipeline.ready(0), "more than once"));
+        PACELINE_TRY(pipeline.wait().status());
+        device.replay(captured);
+        return {};
+      });
+  EXPECT_TRUE(status.ok()) << status.to_string();
+}
+
+TEST(DeviceGradientCalls, HostGradientsHaveNoStream) {
+  const Status status = run_ranks({.ranks = 1, .devices = 1}, [](Communicator& world) -> Status {
+    PACELINE_TRY_ASSIGN(const DeviceStream stream, devices_of(world).device(0).make_stream());
+    PACELINE_TRY_ASSIGN(GradientPipeline pipeline,
+                        GradientPipeline::over(std::move(world), {{.name = "w", .count = 10}}));
+    PACELINE_TRY(expect(pipeline.ready_on(0, stream), Code::kInvalidArgument, "must be NULL"));
+    PACELINE_TRY(expect(pipeline.wait_on(0, stream), Code::kInvalidArgument, "must be NULL"));
+    PACELINE_TRY(pipeline.ready_on(0, nullptr));
+    return pipeline.wait_on(nullptr).status();
+  });
+  EXPECT_TRUE(status.ok()) << status.to_string();
+}
+
+TEST(DeviceGradientCalls, RanksMustAgreeOnThePlace) {
+  const Status status = run_ranks({.ranks = 2, .devices = 1}, [](Communicator& world) -> Status {
+    const bool on_device = world.rank() == 0;
+    return expect(GradientPipeline::over(std::move(world), {{.name = "w", .count = 10}},
+                                         {.on_device = on_device})
+                      .status(),
+                  Code::kMismatch, "options");
+  });
+  EXPECT_TRUE(status.ok()) << status.to_string();
+}
+
+// ---- Errors ----
+
+// Gradients that lie elsewhere are freed as soon as wait() has returned the error.
+TEST(DeviceGradientErrors, NothingReadsMemoryThatIsFreedAfterAnAbort) {
+  for (const std::uint64_t seed : seeds(50)) {
+    const Status status =
+        run_pipelines({.ranks = 3, .seed = seed},
+                      [seed](GradientPipeline& pipeline, FakeDevices& devices, int rank) -> Status {
+                        FakeDevice& device = devices.device(0);
+                        Random random(seed * 10 + static_cast<std::uint64_t>(rank));
+                        PACELINE_TRY_ASSIGN(const DeviceStream stream, device.make_stream());
+                        const bool aborts = rank == static_cast<int>(seed % 3);
+                        // After the first step, when all ranks have their pipelines.
+                        const std::uint64_t aborts_before = 4 + random.below(8);
+                        bool has_failed = false;
+                        for (std::uint64_t step = 0; step < 3 && !has_failed; ++step) {
+                          std::vector<std::byte*> used;
+                          for (std::size_t i = 0; i < 4 && !has_failed; ++i) {
+                            if (aborts && 4 * step + i == aborts_before) pipeline.abort();
+                            used.push_back(device.allocate(4000));
+                            device.launch(stream, [] {});
+                            has_failed = !pipeline.ready_on(i, used.back(), stream).ok();
+                          }
+                          if (step > 0 && random.below(4) == 0) break;  // and leaves
+                          if (!has_failed && step % 2 == 0)
+                            has_failed = !pipeline.wait_on(1, stream).ok();
+                          has_failed = !pipeline.wait_on(stream).ok();
+                          for (std::byte* const memory : used) device.free(memory);
+                        }
+                        return {};
+                      });
+    ASSERT_TRUE(status.ok()) << status.to_string();
+  }
+}
+
+TEST(DeviceGradientErrors, AnErrorOfTheDeviceEndsThePipeline) {
+  const Status status =
+      run_pipelines({}, [](GradientPipeline& pipeline, FakeDevices& devices, int rank) -> Status {
+        PACELINE_TRY(pipeline.ready(1));
+        if (rank == 0) devices.device(0).fail();
+        return expect(pipeline.wait().status(), Code::kUnavailable, "rank 0 on sim0: GPU 0 cannot");
+      });
+  EXPECT_TRUE(status.ok()) << status.to_string();
+}
+
+TEST(DeviceGradientErrors, AStreamThatDoesNotReachTheCallIsNamed) {
+  const Status status = run_pipelines(
+      {.timeout = std::chrono::milliseconds(300)},
+      [](GradientPipeline& pipeline, FakeDevices& devices, int rank) -> Status {
+        FakeDevice& device = devices.device(0);
+        PACELINE_TRY_ASSIGN(const DeviceStream stream, device.make_stream());
+        if (rank == 0) {
+          device.hold(stream);
+          device.launch(stream, [] {});
+        }
+        PACELINE_TRY(pipeline.ready_on(2, stream));
+        const Status ended = pipeline.wait().status();
+        device.release(stream);
+        if (rank == 1) return ended.ok() ? wrong("no error") : Status();
+        return expect(ended, Code::kTimeout,
+                      "the work before ready() of gradient 2 (w) on its stream of GPU 0");
+      });
+  EXPECT_TRUE(status.ok()) << status.to_string();
+}
+
+TEST(DeviceGradientErrors, NoRankGetsAPipelineIfOneCannotPinMemory) {
+  const Status status = run_ranks({.ranks = 2, .devices = 1}, [](Communicator& world) -> Status {
+    FakeDevice& device = devices_of(world).device(0);
+    const bool refuses = world.rank() == 1;
+    if (refuses) device.refuse_pins();
+    const Status made =
+        GradientPipeline::over(std::move(world), {{.name = "w", .count = 10}}, {.on_device = true})
+            .status();
+    PACELINE_TRY(expect(made, Code::kUnavailable, refuses ? "cannot pin" : "rank 1"));
+    const std::string broken = device.broken();
+    return broken.empty() ? Status() : wrong(broken);
+  });
+  EXPECT_TRUE(status.ok()) << status.to_string();
+}
+
+}  // namespace
+}  // namespace paceline::testing
