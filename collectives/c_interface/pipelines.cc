@@ -81,7 +81,8 @@ Result<GradientOptions> options_of(const plPipelineConfig_t* config) {
                          .forces_codec = config->forcesCodec != 0,
                          .error_budget = config->errorBudget,
                          .top_k_share = config->topKShare,
-                         .power_sgd_rank = static_cast<int>(config->powerSgdRank)};
+                         .power_sgd_rank = static_cast<int>(config->powerSgdRank),
+                         .on_device = config->onDevice != 0};
 }
 
 struct Model {
@@ -111,16 +112,6 @@ plResult_t with(plPipeline* pipeline, const Body& body) noexcept {
     if (!pipeline->made_in.is_of_this_process())
       return pipeline->made_in.refusal("gradient pipeline");
     return body(pipeline->pipeline);
-  });
-}
-
-// For calls that a gradient in GPU memory would order by its stream.
-template <class Body>
-plResult_t on_host(plPipeline* pipeline, plStream_t stream, const Body& body) noexcept {
-  return with(pipeline, [&](GradientPipeline& gradients) -> Status {
-    if (stream != nullptr)
-      return invalid("the stream must be NULL: gradients of a pipeline lie in host memory");
-    return body(gradients);
   });
 }
 
@@ -191,24 +182,25 @@ plResult_t plPipelineGradient(plPipeline_t pipeline, size_t index, void** gradie
 }
 
 plResult_t plPipelineReady(plPipeline_t pipeline, size_t index, plStream_t stream) {
-  return on_host(pipeline, stream,
-                 [&](GradientPipeline& gradients) { return gradients.ready(index); });
+  return with(pipeline,
+              [&](GradientPipeline& gradients) { return gradients.ready_on(index, stream); });
 }
 
 plResult_t plPipelineReadyFrom(plPipeline_t pipeline, size_t index, const void* gradient,
                                plStream_t stream) {
-  return on_host(pipeline, stream,
-                 [&](GradientPipeline& gradients) { return gradients.ready(index, gradient); });
+  return with(pipeline, [&](GradientPipeline& gradients) {
+    return gradients.ready_on(index, gradient, stream);
+  });
 }
 
 plResult_t plPipelineWait(plPipeline_t pipeline, size_t index, plStream_t stream) {
-  return on_host(pipeline, stream,
-                 [&](GradientPipeline& gradients) { return gradients.wait(index); });
+  return with(pipeline,
+              [&](GradientPipeline& gradients) { return gradients.wait_on(index, stream); });
 }
 
 plResult_t plPipelineWaitAll(plPipeline_t pipeline, plStepResult_t* result, plStream_t stream) {
-  return on_host(pipeline, stream, [&](GradientPipeline& gradients) -> Status {
-    PACELINE_TRY_ASSIGN(const StepResult step, gradients.wait());
+  return with(pipeline, [&](GradientPipeline& gradients) -> Status {
+    PACELINE_TRY_ASSIGN(const StepResult step, gradients.wait_on(stream));
     tell(result, step);
     return {};
   });
@@ -216,9 +208,9 @@ plResult_t plPipelineWaitAll(plPipeline_t pipeline, plStepResult_t* result, plSt
 
 plResult_t plPipelineJoin(plPipeline_t pipeline, plStepResult_t* result, int* allHaveJoined,
                           plStream_t stream) {
-  return on_host(pipeline, stream, [&](GradientPipeline& gradients) -> Status {
+  return with(pipeline, [&](GradientPipeline& gradients) -> Status {
     if (allHaveJoined == nullptr) return invalid("allHaveJoined is NULL");
-    PACELINE_TRY_ASSIGN(const std::optional<StepResult> step, gradients.join());
+    PACELINE_TRY_ASSIGN(const std::optional<StepResult> step, gradients.join_on(stream));
     *allHaveJoined = step ? 0 : 1;
     if (step) tell(result, *step);
     return {};

@@ -26,7 +26,11 @@
  * plPipelineGetAsyncError at any time. One thread at a time makes the other calls. A call never
  * joins a group of paceline.h: it runs at once. No exception leaves a call.
  *
- * Gradients lie in host memory, so `stream` must be NULL.
+ * Gradients lie in host memory, and `stream` must be NULL. With `onDevice` they lie in the memory
+ * of the GPU that is current for the thread that calls plPipelineCreate, and `stream` is a
+ * cudaStream_t. Ready begins after earlier work on the stream. Wait, WaitAll and Join return when
+ * the last copies to the GPU are enqueued, and later work on the stream begins after these copies.
+ * NULL is then the default stream.
  *
  * ERRORS  plGetLastError(NULL) has the text, on the thread whose call failed. plGetLastError(comm)
  *         also has that of plPipelineCreate. plInvalidArgument leaves the pipeline usable, any
@@ -83,9 +87,10 @@ typedef struct { /* without padding, so that `size` tells the fields */
   double errorBudget;
   double topKShare;
   int64_t powerSgdRank;
+  int64_t onDevice; /* not 0: gradients lie in the memory of the current GPU */
 } plPipelineConfig_t;
 #define PL_PIPELINE_CONFIG_INITIALIZER \
-  { sizeof(plPipelineConfig_t), 1, 0, 33554432, 1, 0, plCodecNone, 0, 0.01, 0.01, 4 }
+  { sizeof(plPipelineConfig_t), 1, 0, 33554432, 1, 0, plCodecNone, 0, 0.01, 0.01, 4, 0 }
 
 /* The outcome of a step, equal on all ranks: paceline::StepResult. */
 typedef struct {
@@ -107,21 +112,24 @@ plResult_t plPipelineCreate(plPipeline_t* pipeline, plComm_t comm, const plParam
 plResult_t plPipelineDestroy(plPipeline_t pipeline);
 
 /* *gradient: the memory of the gradient, for the pipeline's life: gradient(). It is aligned to 64
- * bytes, and has zeros at first. The caller may use it except between Ready and the end of Wait. */
+ * bytes, and has zeros at first. The caller may use it except between Ready and the end of Wait.
+ * With onDevice only kernels can use it. */
 plResult_t plPipelineGradient(plPipeline_t pipeline, size_t index, void** gradient);
-/* Says that backward has written the gradient: ready(index). */
+/* Says that backward has written the gradient: ready_on(index, stream). */
 plResult_t plPipelineReady(plPipeline_t pipeline, size_t index, plStream_t stream);
-/* Copies or adds `gradient`, an array of the same length, before that: ready(index, gradient). */
+/* Copies or adds `gradient`, an array of the same length, before that:
+ * ready_on(index, gradient, stream). */
 plResult_t plPipelineReadyFrom(plPipeline_t pipeline, size_t index, const void* gradient,
                                plStream_t stream);
 
-/* Says that backward has ended. Returns when this gradient is reduced: wait(index). */
+/* Says that backward has ended. Returns when this gradient is reduced:
+ * wait_on(index, stream). */
 plResult_t plPipelineWait(plPipeline_t pipeline, size_t index, plStream_t stream);
-/* Waits for all gradients and ends the step: wait(). `result` may be NULL. An error leaves *result
- * as it was. */
+/* Waits for all gradients and ends the step: wait_on(stream). `result` may be NULL. An error leaves
+ * *result as it was. */
 plResult_t plPipelineWaitAll(plPipeline_t pipeline, plStepResult_t* result, plStream_t stream);
-/* For a rank without more data: takes part in one step of the other ranks: join(). Call it until
- * *allHaveJoined is 1: no rank has data, and there was no step. `result` may be NULL, and is
+/* For a rank without more data: takes part in one step of the other ranks: join_on(stream). Call it
+ * until *allHaveJoined is 1: no rank has data, and there was no step. `result` may be NULL, and is
  * written only after a step. */
 plResult_t plPipelineJoin(plPipeline_t pipeline, plStepResult_t* result, int* allHaveJoined,
                           plStream_t stream);

@@ -118,7 +118,8 @@ TEST_F(CPipelineMistakes, ArgumentsOfCalls) {
   void* gradient = &gradient;
   int number = 0;
   const auto stream = reinterpret_cast<plStream_t>(&number);
-  const std::string host = "the stream must be NULL: gradients of a pipeline lie in host memory";
+  const std::string host =
+      "the stream must be NULL: the gradients of this pipeline lie in host memory";
   expect_refused(plPipelineGradient(pipeline_, 0, nullptr), "the gradient is NULL");
   expect_refused(plPipelineGradient(pipeline_, 2, &gradient), "there is no gradient 2");
   EXPECT_EQ(gradient, nullptr);
