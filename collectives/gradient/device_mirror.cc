@@ -81,10 +81,12 @@ Status DeviceMirror::fill_with_zeros() {
 }
 
 DeviceMirror::~DeviceMirror() {
-  if (is_left_behind_) return;
+  if (is_left_behind_) {
+    events_.leave_behind();
+    return;
+  }
   for (const DeviceEvent event : written_) events_.give_back(event);
   events_.give_back(up_after_);
-  events_.destroy_all();
   if (!host_.empty()) device_.unpin(host_);
   if (memory_ != nullptr) device_.destroy_memory(memory_);
   if (down_ != nullptr) device_.destroy_stream(down_);

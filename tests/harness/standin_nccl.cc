@@ -1,5 +1,6 @@
 // libnccl.so.2 for tests, over fake devices: also between processes of one host. See README.md.
 // NCCL's API reference says what a call means.
+// Longer than 400 lines because the entry points of a library are one file.
 //
 // Ranks share a segment of memory, which the id names by a descriptor of its maker. There
 // each rank has room for its input of one collective call, and each pair of ranks for one message:
@@ -9,8 +10,6 @@
 //
 // A kernel looks again and again whether it can go on. If ranks make calls that differ, none ends:
 // so does NCCL.
-//
-// Longer than 400 lines because the entry points of a library are one file.
 #include "tests/harness/standin_nccl.h"
 
 #include <algorithm>
