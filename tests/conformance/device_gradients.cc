@@ -1,6 +1,7 @@
 // Gradient pipelines in device memory, over fake devices (tests/harness/fake_device.h), whose work
 // is late in an order that a seed decides. Kernels write gradients on a stream, and kernels read
 // the results after wait_on(). The results must have the bits of a pipeline in host memory.
+// Longer than 400 lines because results, orders and errors have one trainer in common.
 
 #include <algorithm>
 #include <chrono>

@@ -182,7 +182,7 @@ class GradientPipeline {
   /// Copies `gradient`, an array of the same length, then does what ready(parameter) does. If an
   /// earlier use or micro-step of this step has made this gradient ready, adds it instead.
   Status ready(std::size_t parameter, const void* gradient);
-  /// The same with on_device, in the order of `stream`, a cudaStream_t (null: the default stream).
+  /// ready() with on_device, in the order of `stream`, a cudaStream_t (null: the default stream).
   /// `gradient` lies in the memory of the same GPU, and stays unchanged until wait(). It is refused
   /// during micro-steps and for parameters with several uses. Without on_device `stream` is null.
   Status ready_on(std::size_t parameter, void* stream);
@@ -193,7 +193,7 @@ class GradientPipeline {
   Status wait(std::size_t parameter);
   /// Waits for all gradients and ends the step.
   Result<StepResult> wait();
-  /// The same with on_device, but they return when the last copies to the GPU are enqueued. Later
+  /// wait() with on_device, but these return when the last copies to the GPU are enqueued. Later
   /// work on `stream` begins after these copies. Without on_device `stream` is null.
   Status wait_on(std::size_t parameter, void* stream);
   Result<StepResult> wait_on(void* stream);
@@ -205,7 +205,7 @@ class GradientPipeline {
   /// For a rank without more data: takes part in one step of the other ranks, with zeros, and gets
   /// the reduced gradients for the same update. Call it until it returns nullopt: no rank has data.
   Result<std::optional<StepResult>> join();
-  /// The same with on_device, with the end of wait_on().
+  /// join() with on_device. Ends as wait_on() does.
   Result<std::optional<StepResult>> join_on(void* stream);
 
   /// True: the parameter has no gradient from now on, and its codec error is discarded. False: it

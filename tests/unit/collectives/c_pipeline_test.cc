@@ -288,11 +288,12 @@ TEST(CPipeline, SeveralThreadsMakeGradientsReady) {
 }
 
 TEST(CPipeline, AnAbortOfAnotherThreadEndsTheStepAndFreesNothing) {
-  std::latch begun(1), ended(1);
+  std::latch begun(2), ended(1);  // begun: both ranks have seen that there is no error
   run_pipelines({floats(5)}, [&](plPipeline_t pipeline, int rank) {
     plResult_t error = plSuccess;
     EXPECT_EQ(plPipelineGetAsyncError(pipeline, &error), plSuccess);
     EXPECT_EQ(error, plSuccess);
+    if (rank == 1) begun.count_down();
     if (rank == 0) {
       // Rank 1 takes no part yet, so only the abort ends the wait.
       std::thread other([&] {
