@@ -63,6 +63,7 @@ void GradientCore::has_arrived(std::size_t gradient) {
 // for which the arena must not be in use by copies of the step before. What the caller's stream
 // still does with their memory comes before the copies up.
 Status GradientCore::mark_unused_on_device(DeviceStream stream) {
+  const double since_us = since_opened_us();  // the same for all: see mark_unused()
   std::vector<std::size_t> unused;
   {
     const Engine::Baton baton = engine_->hold();
@@ -73,7 +74,7 @@ Status GradientCore::mark_unused_on_device(DeviceStream stream) {
       else if (!arena_.of(i).empty())
         PACELINE_TRY(copy_down(i, nullptr));
       else
-        readiness_.mark_rest(i, since_opened_us());
+        readiness_.mark_rest(i, since_us);
     }
     if (unused.empty()) return {};
     PACELINE_TRY(mirror_->order_up_after(stream));
@@ -82,7 +83,7 @@ Status GradientCore::mark_unused_on_device(DeviceStream stream) {
   for (const std::size_t i : unused) {
     const std::span<std::byte> gradient = arena_.of(i);
     if (!gradient.empty()) std::memset(gradient.data(), 0, gradient.size());
-    readiness_.mark_rest(i, since_opened_us());
+    readiness_.mark_rest(i, since_us);
   }
   return {};
 }

@@ -55,15 +55,17 @@ Status GradientCore::set_loss_scale(double scale) {
   return {};
 }
 
-// What no micro-step has touched counts as zeros.
+// What no micro-step has touched counts as zeros. All become ready at the same time: their order in
+// buckets must not depend on how long this loop takes.
 Status GradientCore::mark_unused(DeviceStream stream) {
   if (mirror_ != nullptr) return mark_unused_on_device(stream);
+  const double since_us = since_opened_us();
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (is_frozen_[i] || readiness_.is_marked(i)) continue;
     const std::span<std::byte> gradient = arena_.of(i);
     const bool has_data = is_touched_[i] || readiness_.has_begun(i);
     if (!has_data && !gradient.empty()) std::memset(gradient.data(), 0, gradient.size());
-    readiness_.mark_rest(i, since_opened_us());
+    readiness_.mark_rest(i, since_us);
   }
   return {};
 }

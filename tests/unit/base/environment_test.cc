@@ -65,6 +65,7 @@ std::string port_range(const Environment& environment) {
   return environment.port_range.to_string();
 }
 std::string host_cpus(const Environment& environment) { return environment.host_cpus.to_text(); }
+std::string nccl(const Environment& environment) { return environment.nccl ? "1" : "0"; }
 std::string integrity(const Environment& environment) { return environment.integrity ? "1" : "0"; }
 std::string terminal(const Environment& environment) { return environment.terminal ? "1" : "0"; }
 std::string ablation(const Environment& environment) { return environment.ablation.to_text(); }
@@ -150,6 +151,7 @@ std::vector<Row> rows_of_choices() {
        {"auto", "eager", "gathered", "pipelined", "zero_copy"},
        {"EAGER", "zero-copy", "eager ", "direct", "0"}},
       {"PACELINE_EXPLAIN", explain, "0", {"0", "1"}, no_numbers_nor({"2", "yes", "01"})},
+      {"PACELINE_NCCL", nccl, "1", {"0", "1"}, no_numbers_nor({"2", "off", "01"})},
       {"PACELINE_TUNING", text<&E::tuning>, "", kWords, {}},
       {"PACELINE_ALGORITHM", text<&E::algorithm>, "", kWords, {}},
       {"PACELINE_SEGMENT_BYTES",
