@@ -30,20 +30,7 @@
 //            an error that names the one that differs. A rank without more data calls join().
 // ERRORS     Code::kInvalidArgument leaves the pipeline usable. Any other error is final on all
 //            ranks and names the rank that was lost or differs. Gradients are then unspecified.
-// ON A GPU   With on_device, gradient() returns GPU memory, which the CPU cannot read. Kernels
-// write
-//            and read it in the order of their streams, and the CPU waits for nothing:
-//
-//              pipeline.gradient<float>(i);           // an address for kernels
-//              backward<<<…, stream>>>(i, …);
-//              pipeline.ready_on(i, stream).value();  // after the work before it on the stream
-//              pipeline.wait_on(stream).value();      // later work on the stream has the averages
-//
-//            Calls without a stream use the default stream of the GPU, and wait() returns when the
-//            gradients are in GPU memory. Work on other streams is in order with `stream` by the
-//            caller's events. The CPU reduces copies in host memory, which the GPU reads and
-//            writes. After wait() has returned an error, and after the destructor, nothing reads or
-//            writes GPU memory, unless a stream of the caller or the GPU is stuck.
+// ON A GPU   docs/devices.md: with on_device, gradient() returns GPU memory, for kernels only.
 //
 // Sources: Shi, Chu, Li, "MG-WFBP", INFOCOM 2019, for buckets by measured times. Peng et al.,
 // "ByteScheduler", SOSP 2019, for the priority of gradients that the next forward needs first.
@@ -183,8 +170,8 @@ class GradientPipeline {
   /// earlier use or micro-step of this step has made this gradient ready, adds it instead.
   Status ready(std::size_t parameter, const void* gradient);
   /// ready() with on_device, in the order of `stream`, a cudaStream_t (null: the default stream).
-  /// `gradient` lies in the memory of the same GPU, and stays unchanged until wait(). It is refused
-  /// during micro-steps and for parameters with several uses. Without on_device `stream` is null.
+  /// `gradient` is memory of the same GPU, unchanged until wait(). It is refused during micro-steps
+  /// and for parameters with several uses. Without on_device `stream` is null.
   Status ready_on(std::size_t parameter, void* stream);
   Status ready_on(std::size_t parameter, const void* gradient, void* stream);
 

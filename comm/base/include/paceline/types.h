@@ -31,9 +31,8 @@ enum class DataType : std::uint8_t {
 };
 /// Integer sums and products wrap. An average is the sum divided by the number of ranks; integers
 /// round towards zero, and for float16 the sum does not overflow. Floating-point kMin and kMax are
-/// minimum and maximum of IEEE 754-2019: NaN if a rank has a NaN, and -0 is less than +0. NCCL
-/// computes them in another way on GPU memory (docs/devices.md).
-/// kPreMulSum needs a factor (paceline/reduce_rule.h).
+/// minimum and maximum of IEEE 754-2019: NaN if a rank has a NaN, and -0 is less than +0. By NCCL
+/// they differ (docs/devices.md). kPreMulSum needs a factor (paceline/reduce_rule.h).
 enum class ReduceOp : std::uint8_t { kSum, kMin, kMax, kProd, kAvg, kPreMulSum };
 enum class OperationKind : std::uint8_t {
   kBarrier,
