@@ -192,8 +192,7 @@ class GradientPipeline {
   /// For a rank without more data: takes part in one step of the other ranks, with zeros, and gets
   /// the reduced gradients for the same update. Call it until it returns nullopt: no rank has data.
   Result<std::optional<StepResult>> join();
-  /// join() with on_device. Ends as wait_on() does.
-  Result<std::optional<StepResult>> join_on(void* stream);
+  Result<std::optional<StepResult>> join_on(void* stream);  ///< join(), ends as wait_on() does
 
   /// True: the parameter has no gradient from now on, and its codec error is discarded. False: it
   /// has one again. Called between steps, on all ranks with the same values.
