@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <iterator>
+#include <mutex>
 #include <string>
 #include <utility>
 
+#include "comm/base/argument_error.h"
 #include "comm/base/text.h"
 #include "comm/base/try.h"
 #include "comm/memory_domain.h"
@@ -83,11 +86,20 @@ Result<GradientArena> GradientArena::make(std::span<const Parameter> parameters)
   return arena;
 }
 
+Status check_gradient(std::size_t gradient, std::size_t gradients) {
+  if (gradient < gradients) return {};
+  return argument_error("gradient " + std::to_string(gradient) +
+                        " does not exist; the number of gradients is " + std::to_string(gradients));
+}
+
 void GradientArena::leave_behind() {
   MemoryDomain& domain = MemoryDomain::of_process();
   // A use that never ends.
   if (const auto place = domain.place_of(buffer_.data(), buffer_.size())) domain.retain(*place);
-  static_cast<void>(new std::vector<std::byte>(std::move(ordinary_)));
+  static std::mutex mutex;
+  static auto* const kept = new std::deque<std::vector<std::byte>>();  // never destroyed
+  const std::lock_guard lock(mutex);
+  if (!ordinary_.empty()) kept->push_back(std::move(ordinary_));
 }
 
 std::span<std::byte> GradientArena::of(std::size_t gradient) const {
