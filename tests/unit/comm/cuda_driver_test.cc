@@ -3,26 +3,16 @@
 #include "comm/device/cuda/cuda_driver.h"
 
 #include <cstddef>
-#include <type_traits>
 
 #include <cuda.h>
 #include <gtest/gtest.h>
 
+#include "tests/unit/comm/like_calls.h"
+
 namespace paceline::cuda {
 namespace {
 
-template <class One, class Other>
-constexpr bool kIsAlike =
-    sizeof(One) == sizeof(Other) && std::is_pointer_v<One> == std::is_pointer_v<Other>;
-
-template <class... Ours, class... Theirs>
-constexpr bool are_alike(Result (*)(Ours...), CUresult (*)(Theirs...)) {
-  if constexpr (sizeof...(Ours) != sizeof...(Theirs)) {
-    return false;
-  } else {
-    return (kIsAlike<Ours, Theirs> && ...);
-  }
-}
+using testing::are_alike;
 
 TEST(CudaDriver, CallsAgreeWithTheHeaders) {
   const Driver ours;

@@ -1,29 +1,17 @@
-// NCCL's calls as the module declares them, against its header. Two calls agree if each parameter
-// has the same size, and is a pointer in both or in none.
+// NCCL's calls as the module declares them, against its header.
 #include "comm/device/cuda/nccl_calls.h"
 
-#include <climits>
 #include <cstddef>
-#include <type_traits>
 
 #include <gtest/gtest.h>
 #include <nccl.h>
 
+#include "tests/unit/comm/like_calls.h"
+
 namespace paceline::cuda {
 namespace {
 
-template <class One, class Other>
-constexpr bool kIsAlike =
-    sizeof(One) == sizeof(Other) && std::is_pointer_v<One> == std::is_pointer_v<Other>;
-
-template <class... Ours, class... Theirs>
-constexpr bool are_alike(NcclResult (*)(Ours...), ncclResult_t (*)(Theirs...)) {
-  if constexpr (sizeof...(Ours) != sizeof...(Theirs)) {
-    return false;
-  } else {
-    return (kIsAlike<Ours, Theirs> && ...);
-  }
-}
+using testing::are_alike;
 
 TEST(NcclCalls, AgreeWithTheHeader) {
   const NcclCalls ours;
