@@ -16,6 +16,7 @@
 #include "collectives/c_interface/calls.h"
 #include "collectives/c_interface/handles.h"
 #include "collectives/c_interface/words.h"
+#include "collectives/gradient/arena.h"
 #include "comm/base/argument_error.h"
 #include "comm/base/try.h"
 
@@ -171,11 +172,7 @@ plResult_t plPipelineGradient(plPipeline_t pipeline, size_t index, void** gradie
   if (gradient != nullptr) *gradient = nullptr;
   return with(pipeline, [&](GradientPipeline& gradients) -> Status {
     if (gradient == nullptr) return invalid("the pointer for the gradient is NULL");
-    const std::size_t count = gradients.parameters().size();
-    if (index >= count) {
-      return paceline::argument_error("there is no gradient " + std::to_string(index) +
-                                      "; the pipeline has " + std::to_string(count));
-    }
+    PACELINE_TRY(paceline::check_gradient(index, gradients.parameters().size()));
     *gradient = gradients.gradient(index).data();
     return {};
   });

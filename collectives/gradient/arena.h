@@ -15,6 +15,9 @@
 
 namespace paceline {
 
+/// Code::kInvalidArgument: it is not one of so many gradients.
+Status check_gradient(std::size_t gradient, std::size_t gradients);
+
 /// Move-only.
 class GradientArena {
  public:

@@ -87,10 +87,7 @@ std::string GradientCore::named(std::size_t parameter) const {
 }
 
 Status GradientCore::check_place(std::size_t parameter) const {
-  if (parameter < parameters_.size()) return {};
-  return argument_error("gradient " + std::to_string(parameter) +
-                        " does not exist; the number of gradients is " +
-                        std::to_string(parameters_.size()));
+  return check_gradient(parameter, parameters_.size());
 }
 
 Status GradientCore::check(std::size_t parameter) const {

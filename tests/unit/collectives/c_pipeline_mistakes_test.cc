@@ -121,7 +121,7 @@ TEST_F(CPipelineMistakes, ArgumentsOfCalls) {
   const std::string host =
       "the stream must be NULL: the gradients of this pipeline lie in host memory";
   expect_refused(plPipelineGradient(pipeline_, 0, nullptr), "the gradient is NULL");
-  expect_refused(plPipelineGradient(pipeline_, 2, &gradient), "there is no gradient 2");
+  expect_refused(plPipelineGradient(pipeline_, 2, &gradient), "gradient 2 does not exist");
   EXPECT_EQ(gradient, nullptr);
   expect_refused(plPipelineReady(pipeline_, 2, nullptr), "2");
   expect_refused(plPipelineReady(pipeline_, 0, stream), host);
