@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "collectives/device_calls.h"
-#include "collectives/group_members.h"
 #include "comm/base/digest.h"
 #include "comm/base/random.h"
 #include "comm/base/try.h"
@@ -19,12 +18,14 @@
 namespace paceline {
 namespace {
 
+// All ranks are looked at, so not each time that an event is.
+constexpr Duration kLookForLossEvery = std::chrono::milliseconds(20);
 // How long an operation may take after a rank was lost.
 constexpr Duration kLossPatience = std::chrono::milliseconds(200);
 // How long a stopped library may take to end what was enqueued.
 constexpr Duration kStopTime = std::chrono::seconds(5);
 
-// Of all that ranks must pass alike beyond the signature.
+// All ranks must pass the same counts, which the signature does not have.
 std::uint32_t digest_of_call(const OperationRequest& request, int ranks) {
   std::uint64_t mixed = digest("by a device library") ^ request.call_digest;
   if (request.counts != nullptr)
@@ -41,40 +42,41 @@ OperationRequest tracked_request(const OperationRequest& request, int ranks) {
 
 }  // namespace
 
-struct DeviceGroupLane::Operation final : OperationStage {
+struct DeviceGroupLane::Operation final : LaneOperation {
   enum class State {
     kCalled,
     kEnqueuing,  // the library has not ended its calls
     kEnqueued,
   };
 
-  Operation(DeviceGroupLane& of, const OperationRequest& from)
-      : lane(of),
+  Operation(DeviceGroupLane& of, const OperationRequest& from, bool captured)
+      : LaneOperation(from),
+        lane(of),
         request(tracked_request(from, of.held_.parts().group.size())),
         calls(device_calls(from, of.held_.parts().group.rank, of.held_.parts().group.size())),
         stream(from.stream),
-        text(call_text(from.signature)) {}
+        is_captured(captured) {}
 
-  OperationRequest* next_part() override;
+  OperationRequest* next_part() override {
+    // The library may wait for other ranks before it has enqueued the first calls.
+    return state != State::kCalled && is_reached() ? &request : nullptr;
+  }
   CollectiveBackend* backend() override;
   bool end_part() override { return false; }
   void end(const Status& how) override { lane.end(*this, how); }
+
+  // Has the work before it ended?
+  bool is_reached() const { return is_captured || lane.has_passed(called); }
+  bool is_done() const {
+    return state == State::kEnqueued && (is_captured || lane.has_passed(finished));
+  }
 
   DeviceGroupLane& lane;
   OperationRequest request;
   const std::vector<DeviceCall> calls;
   const DeviceStream stream;  // the caller's
-  const std::string text;
-  std::shared_ptr<WorkCompletion> completion;
-  std::shared_ptr<const WorkCompletion> after;
+  const bool is_captured;     // enqueued in the caller's stream, and over once that is done
   State state = State::kCalled;
-  bool is_captured = false;  // enqueued in the caller's stream, and over once that is done
-  bool has_ended = false;    // in the queue
-  DeviceEvent called = nullptr;
-  DeviceEvent finished = nullptr;
-  TimePoint deadline{};
-  TimePoint drained_by = TimePoint::max();  // after an error
-  Status failure;
 };
 
 // Stands for the operation in the queue while the device carries it out.
@@ -86,9 +88,9 @@ class DeviceGroupLane::Tracker final : public CollectiveBackend {
   std::optional<std::size_t> most_bytes(OperationKind) const override { return {}; }
   std::size_t small_bytes() const override { return 0; }
 
+  // The queue has operations in the order of the calls, so it is the lane's first.
   Status start(OperationRequest& request) override {
-    const auto is_its = [&](const auto& one) { return &one->request == &request; };
-    tracked_ = std::ranges::find_if(lane_.operations_, is_its)->get();
+    tracked_ = &lane_.first();
     request.set_plan(0);
     has_ended_ = false;
     outcome_ = {};
@@ -98,8 +100,7 @@ class DeviceGroupLane::Tracker final : public CollectiveBackend {
   bool linger(const Clock&, TimePoint& now) override { return drive(now) && outcome_.ok(); }
   bool drive(TimePoint now) override {
     if (has_ended_ || tracked_ == nullptr) return false;
-    has_ended_ = tracked_->state == Operation::State::kEnqueued &&
-                 (tracked_->is_captured || lane_.has_passed(tracked_->finished));
+    has_ended_ = tracked_->is_done();
     if (has_ended_) return true;
     outcome_ = error_of_loss(now);
     has_ended_ = !outcome_.ok();
@@ -124,38 +125,38 @@ class DeviceGroupLane::Tracker final : public CollectiveBackend {
   // an error only if the operation does not end soon. An error of the library is mostly the loss of
   // a rank, which others know better.
   Status error_of_loss(TimePoint now) {
-    Status loss;
-    const Group& group = lane_.held_.parts().group;
-    for (int peer = 0; loss.ok() && peer < group.size(); ++peer)
-      if (peer != group.rank) loss = lane_.held_.parts().transport->loss(peer);
+    if (lane_.failure_.ok() && now < look_for_loss_at_) return {};
+    look_for_loss_at_ = now + kLookForLossEvery;
+    const Status loss = first_loss();
     const Status& error = loss.ok() ? lane_.failure_ : loss;
     if (error.ok()) return {};
     if (!lost_by_) lost_by_ = now + kLossPatience;
     return now >= *lost_by_ || lane_.is_lost_ ? error : Status();
   }
+  Status first_loss() const {
+    const Group& group = lane_.held_.parts().group;
+    for (int peer = 0; peer < group.size(); ++peer) {
+      if (peer == group.rank) continue;
+      Status loss = lane_.held_.parts().transport->loss(peer);
+      if (!loss.ok()) return loss;
+    }
+    return {};
+  }
 
   DeviceGroupLane& lane_;
   const Operation* tracked_ = nullptr;
+  TimePoint look_for_loss_at_{};
   std::optional<TimePoint> lost_by_;
   bool has_ended_ = false;
   Status outcome_;
 };
 
-OperationRequest* DeviceGroupLane::Operation::next_part() {
-  // The library may wait for other ranks before it has enqueued the first calls.
-  if (state == State::kCalled) return nullptr;
-  return is_captured || lane.has_passed(called) ? &request : nullptr;
-}
-
 CollectiveBackend* DeviceGroupLane::Operation::backend() { return lane.tracker_.get(); }
 
 DeviceGroupLane::DeviceGroupLane(HeldCommunicator& held, Device& device, EventPool& events,
                                  std::unique_ptr<DeviceGroup> group)
-    : held_(held),
-      device_(device),
-      engine_(*held.parts().engine),
+    : DeviceLane(held, device, events, kStopTime),
       group_(std::move(group)),
-      events_(events),
       tracker_(std::make_unique<Tracker>(*this)) {}
 
 Result<std::unique_ptr<DeviceGroupLane>> DeviceGroupLane::make(HeldCommunicator& held,
@@ -180,44 +181,26 @@ DeviceGroupLane::~DeviceGroupLane() {
 
 // ---- A call ----
 
-Result<OperationStage*> DeviceGroupLane::take(const OperationRequest& request,
-                                              const DeviceCallPlace& place,
-                                              std::shared_ptr<WorkCompletion> completion,
-                                              std::shared_ptr<const WorkCompletion> after) {
-  auto operation = std::make_unique<Operation>(*this, request);
-  operation->completion = std::move(completion);
-  operation->after = std::move(after);
-  operation->deadline = place.deadline;
-  if (const Status begun = begin(*operation, place); !begun.ok()) {
-    events_.give_back(operation->called);
-    events_.give_back(operation->finished);
-    return begun;
-  }
-  Operation& added = *operations_.emplace_back(std::move(operation));
-  added.completion->order = this;
-  added.completion->owner = &held_.owner();
-  engine_.begin_background();
-  if (!std::exchange(is_attached_, true)) engine_.attach(*this);
-  pace_.hurry();
-  wake_at_ = TimePoint::min();
-  while (enqueue_next()) continue;
-  return &added;
+DeviceGroupLane::Operation& DeviceGroupLane::first() const {
+  return static_cast<Operation&>(*operations_.front());
 }
 
 // Nothing may wait for an event of a stream that is captured, so there the calls go into the
 // caller's stream.
-Status DeviceGroupLane::begin(Operation& operation, const DeviceCallPlace& place) {
-  operation.called = place.called;
-  operation.is_captured = place.is_captured;
-  if (!operation.is_captured) {
-    PACELINE_TRY_ASSIGN(operation.finished, events_.take());
-    return {};
-  }
-  if (operation.after == nullptr || operation.after->has_ended()) return {};
-  return Status(Code::kInvalidArgument, Scope::kOperation,
-                operation.text +
-                    " cannot become part of a graph while an earlier operation runs through host "
-                    "memory; wait for that one first");
+Result<OperationStage*> DeviceGroupLane::take(const OperationRequest& request,
+                                              const DeviceCallPlace& place,
+                                              std::shared_ptr<WorkCompletion> completion,
+                                              std::shared_ptr<const WorkCompletion> after) {
+  if (place.is_captured && after != nullptr && !after->has_ended())
+    return Status(Code::kInvalidArgument, Scope::kOperation,
+                  call_text(request.signature) +
+                      " cannot become part of a graph while an earlier operation runs through "
+                      "host memory; wait for that one first");
+  PACELINE_TRY_ASSIGN(OperationStage* const stage,
+                      add(std::make_unique<Operation>(*this, request, place.is_captured), place,
+                          std::move(completion), std::move(after)));
+  while (enqueue_next()) continue;
+  return stage;
 }
 
 // ---- Enqueuing ----
@@ -229,10 +212,11 @@ bool DeviceGroupLane::enqueue_next() {
   if (!ready.ok()) note(ready.status());
   if (!ready.ok() || !*ready) return false;
   const auto found = std::ranges::find_if(operations_, [](const auto& one) {
-    return one->failure.ok() && one->state != Operation::State::kEnqueued;
+    const auto& operation = static_cast<const Operation&>(*one);
+    return operation.failure.ok() && operation.state != Operation::State::kEnqueued;
   });
   if (found == operations_.end()) return false;
-  Operation& operation = **found;
+  auto& operation = static_cast<Operation&>(**found);
   if (operation.state == Operation::State::kEnqueuing) {
     note(finish_enqueuing(operation));
     return failure_.ok();
@@ -268,37 +252,16 @@ bool DeviceGroupLane::drive(TimePoint now) {
   // While an operation is tracked, its backend reports the error.
   if (!failure_.ok() && !tracker_->is_running()) held_.fail(failure_);
   wake_at_ = operations_.empty() ? TimePoint::max() : pace_.next(moved, now);
-  if (operations_.empty()) {
-    engine_.detach(*this);
-    is_attached_ = false;
-  }
+  if (operations_.empty()) stop_driving();
   return moved;
-}
-
-void DeviceGroupLane::note(Status how) {
-  if (how.ok() || !failure_.ok()) return;
-  const Group& group = held_.parts().group;
-  failure_ = how.with_context(rank_text(group, group.rank));
-  if (failure_.culprit().rank < 0 && failure_.code() != Code::kPeerLost)
-    failure_ = failure_.with_culprit(culprit_of(group, group.rank));
-}
-
-bool DeviceGroupLane::has_passed(DeviceEvent event) {
-  if (is_lost_) return false;
-  const Result<bool> passed = device_.has_passed(event);
-  if (passed.ok()) return *passed;
-  is_lost_ = true;
-  note(passed.status());
-  return false;
 }
 
 // The queue has ended an operation. After an error it ends all others.
 void DeviceGroupLane::end(Operation& operation, const Status& how) {
-  operation.has_ended = true;
+  operation.is_over = true;
   operation.failure = how;
   if (how.ok()) {
-    const std::unique_ptr<Operation> first = remove_first();
-    first->completion->end({});
+    remove_first()->completion->end({});
     return;
   }
   // When the process exits, the device ends its work.
@@ -307,90 +270,55 @@ void DeviceGroupLane::end(Operation& operation, const Status& how) {
   wake_at_ = TimePoint::min();
 }
 
-std::unique_ptr<DeviceGroupLane::Operation> DeviceGroupLane::remove_first() {
-  std::unique_ptr<Operation> first = std::move(operations_.front());
-  operations_.pop_front();
-  events_.give_back(first->called);
-  events_.give_back(first->finished);
-  held_.queue().count_wait(*first->completion, engine_.clock().now());
-  first->completion->order = nullptr;
-  engine_.end_background();
-  return first;
-}
-
 // Ends failed operations that use no memory any more.
 bool DeviceGroupLane::end_drained(TimePoint now) {
   bool moved = false;
-  while (!operations_.empty() && operations_.front()->has_ended) {
-    const Operation& oldest = *operations_.front();
-    const bool was_enqueued = oldest.state != Operation::State::kCalled && !oldest.is_captured;
-    if (was_enqueued && oldest.state == Operation::State::kEnqueuing && group_->has_stopped()) {
+  while (!operations_.empty() && first().is_over) {
+    Operation& oldest = first();
+    if (oldest.state == Operation::State::kEnqueuing && group_->has_stopped()) {
       // All that the library has enqueued comes before this.
-      is_lost_ = is_lost_ || !device_.record(oldest.finished, stream_).ok();
-      operations_.front()->state = Operation::State::kEnqueued;
+      const Status recorded = finish_enqueuing(oldest);
+      is_lost_ = is_lost_ || !recorded.ok();
     }
-    const bool is_done = !was_enqueued || (oldest.state == Operation::State::kEnqueued &&
-                                           has_passed(oldest.finished));
+    const bool is_done = oldest.state == Operation::State::kCalled || oldest.is_done();
     if (!is_done && !is_lost_ && now < oldest.drained_by) break;
     is_left_behind_ = is_left_behind_ || !is_done;
-    const std::unique_ptr<Operation> first = remove_first();
-    first->completion->end(first->failure);
+    end_first();
     moved = true;
   }
   return moved;
 }
 
-// Once the work before an operation has ended, the queue judges it.
+// Once the device has reached an operation, and the library is at it, the queue judges it.
 void DeviceGroupLane::check_deadline(TimePoint now) {
   if (operations_.empty() || is_stopped_ || now < operations_.front()->deadline) return;
-  const Operation& late = *operations_.front();
-  if (late.state == Operation::State::kEnqueued && (late.is_captured || has_passed(late.called)))
-    return;
-  note(Status(
-      Code::kTimeout, Scope::kGroup,
-      late.state == Operation::State::kEnqueued
-          ? "the work before " + late.text + " on its stream of " + device_.name() +
-                " has not ended within the timeout"
-          : late.text + " could not be enqueued on " + device_.name() + " within the timeout"));
+  const Operation& late = first();
+  if (late.state == Operation::State::kCalled)
+    return note(Status(
+        Code::kTimeout, Scope::kGroup,
+        late.text() + " could not be enqueued on " + device_.name() + " within the timeout"));
+  if (late.is_reached()) return;
+  note(Status(Code::kTimeout, Scope::kGroup,
+              "the work before " + late.text() + " on its stream of " + device_.name() +
+                  " has not ended within the timeout"));
 }
 
 // ---- For others ----
 
-const DeviceGroupLane::Operation* DeviceGroupLane::operation_of(
-    const Completion& completion) const {
-  const auto is_its = [&](const auto& one) { return one->completion.get() == &completion; };
-  const auto found = std::ranges::find_if(operations_, is_its);
-  return found == operations_.end() ? nullptr : found->get();
-}
-
 // After an error only the end is left to wait for.
 bool DeviceGroupLane::is_enqueued(const Completion& completion) const {
-  const Operation* const operation = operation_of(completion);
+  const auto* const operation = static_cast<const Operation*>(operation_of(completion));
   return operation == nullptr || (operation->state == Operation::State::kEnqueued &&
                                   operation->failure.ok() && failure_.ok());
 }
 
 Status DeviceGroupLane::let_wait(const Completion& completion, DeviceStream stream) {
-  const Operation* const operation = operation_of(completion);
+  const auto* const operation = static_cast<const Operation*>(operation_of(completion));
   if (operation == nullptr || (operation->is_captured && operation->stream == stream)) return {};
   if (operation->is_captured)
     return Status(Code::kInvalidArgument, Scope::kOperation,
-                  operation->text + " is part of a graph: only its own stream can wait for it");
+                  operation->text() + " is part of a graph: only its own stream can wait for it");
   return device_.let_wait(stream, operation->finished);
-}
-
-void DeviceGroupLane::leave() {
-  const auto is_done = [this] { return operations_.empty(); };
-  const bool done = engine_.wait(is_done, Deadline::after(engine_.clock(), 2 * kStopTime));
-  const Engine::Baton baton = engine_.hold();
-  if (std::exchange(is_attached_, false)) engine_.detach(*this);
-  // After exit() the driver may be gone.
-  is_left_behind_ = is_left_behind_ || !done || engine_.is_stopped();
-  while (!operations_.empty()) {
-    const std::unique_ptr<Operation> first = remove_first();
-    first->completion->end(
-        Status(Code::kTimeout, Scope::kGroup, device_.name() + " has not ended " + first->text));
-  }
 }
 
 }  // namespace paceline

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,39 +12,15 @@
 #include <paceline/status.h>
 
 #include "collectives/backend/backend.h"
+#include "collectives/held_communicator.h"
 #include "collectives/operation_stage.h"
 #include "comm/base/clock.h"
 #include "comm/base/signature.h"
 #include "comm/completion.h"
 #include "comm/device/device.h"
+#include "comm/engine.h"
 
 namespace paceline {
-
-/// Where an operation begins.
-struct DeviceCallPlace {
-  TimePoint deadline{};  ///< by then the device must have reached it
-  /// Recorded on the stream of the request. Of the lane's pool; the lane gives it back.
-  DeviceEvent called = nullptr;
-  bool is_captured = false;  ///< the calls on the stream become part of a graph: no event
-};
-
-class DeviceLane : public StreamOrder {
- public:
-  /// Call leave() before.
-  virtual ~DeviceLane() = default;
-
-  /// Takes an operation that the communicator accepts. It borrows the buffers only. It begins when
-  /// the device has reached its place, and has got all of `after`, an operation of another lane, or
-  /// null. `completion` ends with it. The stage enters the queue next, or has its place there. An
-  /// error: it was not taken. With the engine's baton held.
-  virtual Result<OperationStage*> take(const OperationRequest& request,
-                                       const DeviceCallPlace& place,
-                                       std::shared_ptr<WorkCompletion> completion,
-                                       std::shared_ptr<const WorkCompletion> after) = 0;
-  /// Waits until nothing is on its way, for a few seconds at most. All operations of the
-  /// communicator have ended. Without the baton.
-  virtual void leave() = 0;
-};
 
 /// How often a lane looks at events: soon after something has moved, then less and less often.
 class PollPace {
@@ -93,8 +70,94 @@ class EventPool {
   bool is_left_behind_ = false;
 };
 
-/// For messages about a call whose number is not known yet: "all_reduce(10 x float32, sum)".
+/// Without the number, which is not known at a call: "all_reduce(10 x float32, sum)".
 std::string call_text(const Signature& signature);
+
+/// Where an operation begins.
+struct DeviceCallPlace {
+  TimePoint deadline{};  ///< by then the device must have reached it
+  /// Recorded on the stream of the request. Of the lane's pool; the lane gives it back.
+  DeviceEvent called = nullptr;
+  bool is_captured = false;  ///< the calls on the stream become part of a graph: no event
+};
+
+/// An operation that a lane has taken.
+struct LaneOperation : OperationStage {
+  explicit LaneOperation(const OperationRequest& request) : signature(request.signature) {}
+  virtual ~LaneOperation() = default;
+
+  /// For messages; its number is not known at the call: "all_reduce(10 x float32, sum)".
+  std::string text() const { return call_text(signature); }
+
+  const Signature signature;
+  std::shared_ptr<WorkCompletion> completion{};
+  std::shared_ptr<const WorkCompletion> after{};  // of another lane: it begins later; or null
+  TimePoint deadline{};
+  // Null in a graph.
+  DeviceEvent called = nullptr;             // on the caller's stream
+  DeviceEvent finished = nullptr;           // after all that is enqueued for it
+  bool is_over = false;                     // in the queue
+  TimePoint drained_by = TimePoint::max();  // after an error
+  Status failure;
+};
+
+/// Everything but leave() with the engine's baton held.
+class DeviceLane : public StreamOrder, protected Driver {
+ public:
+  /// Call leave() before.
+  ~DeviceLane() override = default;
+  DeviceLane(const DeviceLane&) = delete;
+  DeviceLane& operator=(const DeviceLane&) = delete;
+
+  /// Takes an operation that the communicator accepts. It borrows the buffers only. It begins when
+  /// the device has reached its place, and has got all of `after`, an operation of another lane, or
+  /// null. `completion` ends with it. The stage enters the queue next, or has its place there. An
+  /// error: it was not taken.
+  virtual Result<OperationStage*> take(const OperationRequest& request,
+                                       const DeviceCallPlace& place,
+                                       std::shared_ptr<WorkCompletion> completion,
+                                       std::shared_ptr<const WorkCompletion> after) = 0;
+  /// Waits until nothing is on its way, for a few seconds at most. All operations of the
+  /// communicator have ended. Without the baton.
+  void leave();
+
+ protected:
+  /// All are borrowed. After an error an operation is waited for that long.
+  DeviceLane(HeldCommunicator& held, Device& device, EventPool& events, Duration drain_time);
+
+  /// The end of take(): gives the operation its events, and lets the engine drive the lane.
+  Result<OperationStage*> add(std::unique_ptr<LaneOperation> operation,
+                              const DeviceCallPlace& place,
+                              std::shared_ptr<WorkCompletion> completion,
+                              std::shared_ptr<const WorkCompletion> after);
+  /// Null: it has ended.
+  const LaneOperation* operation_of(const Completion& completion) const;
+  /// The oldest operation, which needs nothing any more.
+  std::unique_ptr<LaneOperation> remove_first();
+  void end_first();
+
+  TimePoint wake_at() const override { return wake_at_; }
+  void stop_driving();
+  /// False also if the device does not answer: then is_lost_.
+  bool has_passed(DeviceEvent event);
+  /// Keeps the first error.
+  void note(const Status& how);
+
+  HeldCommunicator& held_;
+  Device& device_;
+  Engine& engine_;
+  EventPool& events_;
+  std::deque<std::unique_ptr<LaneOperation>> operations_;  // until they end, the oldest first
+  Status failure_;                                         // of the device, or of a library
+  bool is_lost_ = false;                                   // the device does not answer
+  bool is_left_behind_ = false;                            // it may still be at work
+  PollPace pace_;
+  TimePoint wake_at_ = TimePoint::max();
+
+ private:
+  const Duration drain_time_;
+  bool is_attached_ = false;
+};
 
 /// Has the device got all of the operation? Also if there is none.
 inline bool is_enqueued(const std::shared_ptr<const WorkCompletion>& operation) {

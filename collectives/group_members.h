@@ -29,4 +29,10 @@ inline Culprit culprit_of(const Group& group, int rank) {
   return {.rank = rank, .host = host_of(group, rank)};
 }
 
+/// An error that this rank has found at itself: names it, and its culprit unless there is one.
+inline Status error_of_this_rank(const Group& group, const Status& how) {
+  const Status named = how.with_context(rank_text(group, group.rank));
+  return named.culprit().rank >= 0 ? named : named.with_culprit(culprit_of(group, group.rank));
+}
+
 }  // namespace paceline

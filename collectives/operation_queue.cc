@@ -36,10 +36,14 @@ bool find_request(QueuedOperation& operation) {
   return operation.stage == nullptr || operation.borrowed != nullptr;
 }
 
-// A backend of its own has other memory.
+// Null: the queue chooses.
+CollectiveBackend* own_backend(const QueuedOperation& operation) {
+  return operation.stage != nullptr ? operation.stage->backend() : nullptr;
+}
+
+// A backend of its own uses other memory than the request's.
 bool needs_staging(const QueuedOperation& operation) {
-  const bool has_own = operation.stage != nullptr && operation.stage->backend() != nullptr;
-  return !has_own && Staging::is_needed(operation.request());
+  return own_backend(operation) == nullptr && Staging::is_needed(operation.request());
 }
 
 TimePoint waited_since(const Completion& completion) {
@@ -122,7 +126,7 @@ CollectiveBackend* OperationQueue::choose(const Signature& signature) const {
 }
 
 CollectiveBackend* OperationQueue::choose(const QueuedOperation& operation) const {
-  CollectiveBackend* const own = operation.stage != nullptr ? operation.stage->backend() : nullptr;
+  CollectiveBackend* const own = own_backend(operation);
   return own != nullptr ? own : choose(operation.signature());
 }
 

@@ -24,15 +24,18 @@ struct StagedLane::Round {
   bool is_ready = false;
 };
 
-struct StagedLane::Operation final : OperationStage {
+struct StagedLane::Operation final : LaneOperation {
   Operation(StagedLane& of, const OperationRequest& request, int rank, int ranks)
-      : lane(of),
+      : LaneOperation(request),
+        lane(of),
         work(request, rank, ranks, of.slot_bytes_),
         read(work.read()),
         written(work.written()),
-        stream(request.stream),
-        text(call_text(request.signature)),
         rounds(work.size()) {}
+  ~Operation() override {
+    for (const Round& round : rounds)
+      if (!round.own_memory.empty()) lane.memory_.give_back(round.own_memory);
+  }
 
   OperationRequest* next_part() override {
     Round& next = rounds[ended];
@@ -42,34 +45,23 @@ struct StagedLane::Operation final : OperationStage {
   void end(const Status& how) override { lane.end(*this, how); }
 
   bool has_run() const { return ended == rounds.size(); }
+  bool is_enqueued() const { return is_over && has_finish; }
 
   StagedLane& lane;
   // Borrows nothing of the caller but the buffers.
   const StagedRounds work;
   const StagedExtent read;
   const StagedExtent written;
-  const DeviceStream stream;  // the caller's
-  const std::string text;
-  std::shared_ptr<WorkCompletion> completion;
-  std::shared_ptr<const WorkCompletion> after;
   std::deque<Round> rounds;
-  Mark called;    // on the caller's stream
-  Mark finished;  // behind the last copy up
-  TimePoint deadline{};
-  std::size_t copied_down = 0;              // rounds
-  std::size_t ended = 0;                    // rounds
-  TimePoint drained_by = TimePoint::max();  // after an error
-  bool is_over = false;                     // in the queue
-  Status failure;
+  std::size_t copied_down = 0;  // rounds
+  std::size_t ended = 0;        // rounds
+  bool has_finish = false;      // `finished` is recorded
 };
 
 StagedLane::StagedLane(HeldCommunicator& held, Device& device, EventPool& events)
-    : held_(held),
-      device_(device),
+    : DeviceLane(held, device, events, kDrainTime),
       slot_bytes_(held.parts().device_slot_bytes),
-      engine_(*held.parts().engine),
-      memory_(device),
-      events_(events) {}
+      memory_(device) {}
 
 Result<std::unique_ptr<StagedLane>> StagedLane::make(HeldCommunicator& held, Device& device,
                                                      EventPool& events) {
@@ -115,61 +107,30 @@ Status StagedLane::record(Mark& mark, DeviceStream stream) {
 
 // The driver calls an event passed that was not recorded.
 bool StagedLane::has_passed(const Mark& mark) {
-  if (!mark.is_recorded) return false;
-  const Result<bool> passed = device_.has_passed(mark.event);
-  if (passed.ok()) return *passed;
-  is_lost_ = true;
-  note(passed.status());
-  return false;
-}
-
-// An error of the device ends the communicator, when it is driven next.
-void StagedLane::note(Status how) {
-  if (how.ok() || !failure_.ok()) return;
-  const Group& group = held_.parts().group;
-  failure_ = how.with_context(rank_text(group, group.rank));
-  if (failure_.culprit().rank < 0) failure_ = failure_.with_culprit(culprit_of(group, group.rank));
-  const TimePoint drained_by = engine_.clock().now() + kDrainTime;
-  for (const auto& operation : operations_)
-    operation->drained_by = std::min(operation->drained_by, drained_by);
+  return mark.is_recorded && DeviceLane::has_passed(mark.event);
 }
 
 // ---- A call ----
+
+StagedLane::Operation& StagedLane::at(std::size_t index) const {
+  return static_cast<Operation&>(*operations_[index]);
+}
 
 Result<OperationStage*> StagedLane::take(const OperationRequest& request,
                                          const DeviceCallPlace& place,
                                          std::shared_ptr<WorkCompletion> completion,
                                          std::shared_ptr<const WorkCompletion> after) {
-  const Group& group = held_.parts().group;
-  auto operation = std::make_unique<Operation>(*this, request, group.rank, group.size());
-  operation->completion = std::move(completion);
-  operation->after = std::move(after);
-  operation->deadline = place.deadline;
-  if (const Status begun = begin(*operation, place); !begun.ok()) {
-    events_.give_back(operation->called.event);
-    events_.give_back(operation->finished.event);
-    return begun;
-  }
-  Operation& added = *operations_.emplace_back(std::move(operation));
-  added.completion->order = this;
-  added.completion->owner = &held_.owner();
-  engine_.begin_background();
-  if (!std::exchange(is_attached_, true)) engine_.attach(*this);
-  pace_.hurry();
-  wake_at_ = TimePoint::min();
-  while (copy_next_down()) continue;
-  return &added;
-}
-
-Status StagedLane::begin(Operation& operation, const DeviceCallPlace& place) {
-  operation.called = {.event = place.called, .is_recorded = true};
   if (place.is_captured)
     return Status(Code::kInvalidArgument, Scope::kOperation,
-                  operation.text +
+                  call_text(request.signature) +
                       " cannot become part of a graph: it is carried out by the CPU, through host "
                       "memory; call it outside of the capture");
-  PACELINE_TRY_ASSIGN(operation.finished.event, events_.take());
-  return {};
+  const Group& group = held_.parts().group;
+  PACELINE_TRY_ASSIGN(OperationStage* const stage,
+                      add(std::make_unique<Operation>(*this, request, group.rank, group.size()),
+                          place, std::move(completion), std::move(after)));
+  while (copy_next_down()) continue;
+  return stage;
 }
 
 // ---- Down ----
@@ -177,22 +138,24 @@ Status StagedLane::begin(Operation& operation, const DeviceCallPlace& place) {
 // Enqueues the copy of the next round, if its slot is free and its data is there. True if it has.
 bool StagedLane::copy_next_down() {
   if (!failure_.ok() || copied_down_ - ended_ >= kSlots) return false;
-  const auto found = std::ranges::find_if(operations_, [](const auto& one) {
-    return one->failure.ok() && one->copied_down < one->rounds.size();
-  });
-  if (found == operations_.end()) return false;
-  Operation& operation = **found;
+  std::size_t index = 0;
+  const auto has_all = [](const Operation& one) {
+    return !one.failure.ok() || one.copied_down == one.rounds.size();
+  };
+  while (index < operations_.size() && has_all(at(index))) ++index;
+  if (index == operations_.size()) return false;
+  Operation& operation = at(index);
   if (operation.copied_down == 0) {
     if (!paceline::is_enqueued(operation.after)) return false;
     note(paceline::let_wait(operation.after, down_));
     operation.after = nullptr;
     // The result of an operation before may be the input.
-    for (auto before = operations_.begin(); before != found; ++before) {
-      if (!(*before)->written.overlaps(operation.read)) continue;
-      if (!(*before)->is_over) return false;
-      note(device_.let_wait(down_, (*before)->finished.event));
+    for (std::size_t before = 0; before < index; ++before) {
+      if (!at(before).written.overlaps(operation.read)) continue;
+      if (!at(before).is_enqueued()) return false;
+      note(device_.let_wait(down_, at(before).finished));
     }
-    note(device_.let_wait(down_, operation.called.event));
+    note(device_.let_wait(down_, operation.called));
   }
   Round& round = operation.rounds[operation.copied_down];
   note(copy_down(operation, round, slots_[copied_down_ % kSlots]));
@@ -231,7 +194,11 @@ void StagedLane::end(Operation& operation, const Status& how) {
   operation.is_over = true;
   operation.failure = how;
   ended_ += operation.rounds.size() - operation.ended;
-  if (operation.has_run()) note(record(operation.finished, up_));
+  if (operation.has_run()) {
+    const Status recorded = device_.record(operation.finished, up_);
+    operation.has_finish = recorded.ok();
+    note(recorded);
+  }
   if (operation.failure.ok() && failure_.ok()) return;
   operation.drained_by = std::min(operation.drained_by, engine_.clock().now() + kDrainTime);
   wake_at_ = TimePoint::min();
@@ -253,24 +220,22 @@ bool StagedLane::drive(TimePoint now) {
   check_deadline(now);
   if (!failure_.ok()) held_.fail(failure_);
   wake_at_ = awaits_device() ? pace_.next(moved, now) : TimePoint::max();
-  if (operations_.empty()) {
-    engine_.detach(*this);
-    is_attached_ = false;
-  }
+  if (operations_.empty()) stop_driving();
   return moved;
 }
 
 // Lets the rounds begin whose data has arrived, in their order.
 bool StagedLane::note_ready() {
   bool moved = false;
-  for (const auto& operation : operations_) {
-    for (std::size_t i = operation->ended; i < operation->copied_down; ++i) {
-      Round& round = operation->rounds[i];
+  for (std::size_t index = 0; index < operations_.size(); ++index) {
+    Operation& operation = at(index);
+    for (std::size_t i = operation.ended; i < operation.copied_down; ++i) {
+      Round& round = operation.rounds[i];
       if (round.is_ready) continue;
       if (!failure_.ok() || !has_passed(round.slot->down)) return moved;
       round.is_ready = moved = true;
     }
-    if (operation->copied_down < operation->rounds.size()) break;
+    if (operation.copied_down < operation.rounds.size()) break;
   }
   return moved;
 }
@@ -279,11 +244,11 @@ bool StagedLane::note_ready() {
 bool StagedLane::end_finished(TimePoint now) {
   bool moved = false;
   while (!operations_.empty() && operations_.front()->is_over) {
-    const Operation& oldest = *operations_.front();
+    const Operation& oldest = at(0);
     const bool is_done = is_drained(oldest);
     if (!is_done && !is_lost_ && now < oldest.drained_by) break;
     is_left_behind_ = is_left_behind_ || !is_done;
-    end_operation(now);
+    end_first();
     moved = true;
   }
   return moved;
@@ -291,7 +256,8 @@ bool StagedLane::end_finished(TimePoint now) {
 
 // Has the device done all that was enqueued for it?
 bool StagedLane::is_drained(const Operation& operation) {
-  if (operation.failure.ok()) return has_passed(operation.finished);
+  if (operation.failure.ok())
+    return operation.has_finish && DeviceLane::has_passed(operation.finished);
   // Rounds that have not begun may still be copied down, and others up.
   for (std::size_t i = 0; i < operation.copied_down; ++i) {
     const Round& round = operation.rounds[i];
@@ -301,69 +267,38 @@ bool StagedLane::is_drained(const Operation& operation) {
   return true;
 }
 
-void StagedLane::end_operation(TimePoint now) {
-  const std::unique_ptr<Operation> operation = std::move(operations_.front());
-  operations_.pop_front();
-  events_.give_back(operation->called.event);
-  events_.give_back(operation->finished.event);
-  for (const Round& round : operation->rounds)
-    if (!round.own_memory.empty()) memory_.give_back(round.own_memory);
-  Status how = operation->failure.ok() ? failure_ : operation->failure;
-  held_.queue().count_wait(*operation->completion, now);
-  operation->completion->order = nullptr;
-  operation->completion->end(std::move(how));
-  engine_.end_background();
-}
-
 // While an operation waits for other ranks, the queue judges it.
 void StagedLane::check_deadline(TimePoint now) {
   if (operations_.empty() || now < operations_.front()->deadline || !awaits_device()) return;
-  const Operation& late = *operations_.front();
-  const bool has_begun = has_passed(late.called);
+  const Operation& late = at(0);
+  const bool has_begun = DeviceLane::has_passed(late.called);
   note(Status(Code::kTimeout, Scope::kGroup,
-              has_begun ? "the copies of " + late.text + " by " + device_.name() +
+              has_begun ? "the copies of " + late.text() + " by " + device_.name() +
                               " have not ended within the timeout"
-                        : "the work before " + late.text + " on its stream of " + device_.name() +
+                        : "the work before " + late.text() + " on its stream of " + device_.name() +
                               " has not ended within the timeout"));
 }
 
 // Is it the device that the oldest operation waits for?
 bool StagedLane::awaits_device() const {
   if (operations_.empty()) return false;
-  const Operation& oldest = *operations_.front();
+  const Operation& oldest = at(0);
   if (oldest.is_over) return true;
   return oldest.ended < oldest.copied_down && !oldest.rounds[oldest.ended].is_ready;
 }
 
 // ---- For others ----
 
-const StagedLane::Operation* StagedLane::operation_of(const Completion& completion) const {
-  const auto is_its = [&](const auto& one) { return one->completion.get() == &completion; };
-  const auto found = std::ranges::find_if(operations_, is_its);
-  return found == operations_.end() ? nullptr : found->get();
-}
-
 // After an error only the end is left to wait for.
 bool StagedLane::is_enqueued(const Completion& completion) const {
-  const Operation* const operation = operation_of(completion);
-  return operation == nullptr || (operation->is_over && operation->failure.ok() && failure_.ok());
+  const auto* const operation = static_cast<const Operation*>(operation_of(completion));
+  return operation == nullptr ||
+         (operation->is_enqueued() && operation->failure.ok() && failure_.ok());
 }
 
 Status StagedLane::let_wait(const Completion& completion, DeviceStream stream) {
-  const Operation* const operation = operation_of(completion);
-  return operation == nullptr ? Status() : device_.let_wait(stream, operation->finished.event);
-}
-
-void StagedLane::leave() {
-  const auto is_done = [this] { return operations_.empty(); };
-  const bool done = engine_.wait(is_done, Deadline::after(engine_.clock(), 3 * kDrainTime));
-  const Engine::Baton baton = engine_.hold();
-  if (std::exchange(is_attached_, false)) engine_.detach(*this);
-  // After exit() the driver may be gone.
-  is_left_behind_ = is_left_behind_ || !done || engine_.is_stopped();
-  if (done) return;
-  note(Status(Code::kTimeout, Scope::kGroup, device_.name() + " has not ended its copies"));
-  while (!operations_.empty()) end_operation(engine_.clock().now());
+  const LaneOperation* const operation = operation_of(completion);
+  return operation == nullptr ? Status() : device_.let_wait(stream, operation->finished);
 }
 
 }  // namespace paceline

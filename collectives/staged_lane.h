@@ -35,7 +35,7 @@
 
 namespace paceline {
 
-class StagedLane final : public DeviceLane, private Driver {
+class StagedLane final : public DeviceLane {
  public:
   static constexpr std::size_t kSlots = 4;
 
@@ -43,13 +43,10 @@ class StagedLane final : public DeviceLane, private Driver {
   static Result<std::unique_ptr<StagedLane>> make(HeldCommunicator& held, Device& device,
                                                   EventPool& events);
   ~StagedLane() override;
-  StagedLane(const StagedLane&) = delete;
-  StagedLane& operator=(const StagedLane&) = delete;
 
   Result<OperationStage*> take(const OperationRequest& request, const DeviceCallPlace& place,
                                std::shared_ptr<WorkCompletion> completion,
                                std::shared_ptr<const WorkCompletion> after) override;
-  void leave() override;
 
   bool is_enqueued(const Completion& completion) const override;
   Status let_wait(const Completion& completion, DeviceStream stream) override;
@@ -57,7 +54,7 @@ class StagedLane final : public DeviceLane, private Driver {
  private:
   struct Round;
   struct Operation;
-  // An event of one of the lane's streams or of the caller's.
+  // An event of one of the lane's streams.
   struct Mark {
     DeviceEvent event = nullptr;
     bool is_recorded = false;  // since it was last reset
@@ -71,10 +68,9 @@ class StagedLane final : public DeviceLane, private Driver {
   StagedLane(HeldCommunicator& held, Device& device, EventPool& events);
 
   bool drive(TimePoint now) override;
-  TimePoint wake_at() const override { return wake_at_; }
 
   Status open();
-  Status begin(Operation& operation, const DeviceCallPlace& place);
+  Operation& at(std::size_t index) const;
   bool copy_next_down();
   Status copy_down(Operation& operation, Round& round, Slot& slot);
   bool end_round(Operation& operation);
@@ -83,34 +79,20 @@ class StagedLane final : public DeviceLane, private Driver {
   bool note_ready();
   bool end_finished(TimePoint now);
   bool is_drained(const Operation& operation);
-  void end_operation(TimePoint now);
   void check_deadline(TimePoint now);
   bool awaits_device() const;
 
   Status record(Mark& mark, DeviceStream stream);
   bool has_passed(const Mark& mark);
-  void note(Status how);
-  const Operation* operation_of(const Completion& completion) const;
 
-  HeldCommunicator& held_;
-  Device& device_;
   const std::size_t slot_bytes_;
-  Engine& engine_;
   PinnedMemory memory_;
   DeviceStream down_ = nullptr;
   DeviceStream up_ = nullptr;
   std::array<Slot, kSlots> slots_{};
-  EventPool& events_;
-  std::deque<std::unique_ptr<Operation>> operations_;  // until they end, the oldest first
   // Rounds since the beginning.
   std::size_t copied_down_ = 0;
   std::size_t ended_ = 0;
-  Status failure_;               // of the device
-  bool is_lost_ = false;         // the device does not answer
-  bool is_left_behind_ = false;  // copies may still run
-  bool is_attached_ = false;
-  PollPace pace_;
-  TimePoint wake_at_ = TimePoint::max();
 };
 
 }  // namespace paceline

@@ -184,7 +184,7 @@ Status DeviceMirror::copy_down(std::size_t gradient, const ByteSpan& place, cons
   return note(enqueue_down(place, from != nullptr ? from : at(place.begin), down));
 }
 
-// What the step before copies up must have left the arena.
+// The copies up of the step before must have read the arena.
 Status DeviceMirror::enqueue_down(const ByteSpan& place, const void* from, const Down& down) {
   if (!std::exchange(has_copied_down_, true) && !ups_.empty())
     PACELINE_TRY(device_.let_wait(down_, ups_.back().returned));
@@ -314,10 +314,7 @@ void DeviceMirror::abandon() {
 Status DeviceMirror::note(Status how) {
   if (how.ok()) return how;
   if (how.code() == Code::kUnavailable) abandon();
-  const Group& group = held_.parts().group;
-  how = how.with_context(rank_text(group, group.rank));
-  if (how.culprit().rank < 0) how = how.with_culprit(culprit_of(group, group.rank));
-  held_.fail(std::move(how));
+  held_.fail(error_of_this_rank(held_.parts().group, how));
   return held_.failure();
 }
 
