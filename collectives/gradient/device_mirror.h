@@ -54,7 +54,7 @@ class DeviceMirror final : private Driver {
 
   // From any thread, without the baton.
 
-  /// What lies at this offset of the arena, in the device's memory.
+  /// The address in the device's memory that belongs to this offset of the arena.
   std::byte* at(std::size_t offset) const { return memory_ + offset; }
   /// Code::kInvalidArgument: the stream is of another device, or captured into a graph.
   Status check_stream(DeviceStream stream);

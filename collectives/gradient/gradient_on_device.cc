@@ -1,4 +1,4 @@
-// What a GradientCore does if its gradients lie in device memory: copies before and after buckets.
+// The part of GradientCore for gradients in device memory: it copies them before and after buckets.
 #include <algorithm>
 #include <cstring>
 #include <string>

@@ -55,8 +55,8 @@ Status GradientCore::set_loss_scale(double scale) {
   return {};
 }
 
-// What no micro-step has touched counts as zeros. All become ready at the same time: their order in
-// buckets must not depend on how long this loop takes.
+// A gradient that no micro-step has touched counts as zeros. All become ready at the same time:
+// their order in buckets must not depend on how long this loop takes.
 Status GradientCore::mark_unused(DeviceStream stream) {
   if (mirror_ != nullptr) return mark_unused_on_device(stream);
   const double since_us = since_opened_us();

@@ -91,7 +91,7 @@ struct DeviceModule {
   static constexpr std::uint32_t kVersion = 3;
 
   std::uint32_t version = kVersion;
-  /// Returns devices that are never destroyed. If there is no driver, returns null and sets `why`.
+  /// The devices are never destroyed. Null: the module cannot use the driver, and `why` says why.
   Devices* (*open)(std::string& why) = nullptr;
 };
 inline constexpr const char* kDeviceModuleSymbol = "paceline_device_module";

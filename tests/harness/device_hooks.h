@@ -7,7 +7,7 @@
 
 #define STANDIN_EXPORTED extern "C" __attribute__((visibility("default")))
 
-/// Adds a kernel to a stream. False: there is no such stream.
+/// Adds a kernel to a stream. False: the stream does not exist.
 STANDIN_EXPORTED bool standin_launch(void* stream, const std::function<bool()>& kernel);
 /// For kernels of the stream: FakeDevice::used_by_kernel().
 STANDIN_EXPORTED std::byte* standin_use(void* stream, const void* address, std::size_t bytes,

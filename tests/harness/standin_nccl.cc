@@ -126,7 +126,8 @@ constexpr DataType kTypes[] = {DataType::kInt8,    DataType::kUInt8,   DataType:
                                DataType::kBFloat16};
 
 DataType type_of(int type) {
-  if (type < 0 || type >= static_cast<int>(std::size(kTypes))) broken("there is no such data type");
+  if (type < 0 || type >= static_cast<int>(std::size(kTypes)))
+    broken("a data type that does not exist");
   return kTypes[type];
 }
 
@@ -264,7 +265,7 @@ class Running {
         return;
       }
       default:
-        broken("there is no such call");
+        broken("a call that does not exist");
     }
   }
 

@@ -191,7 +191,7 @@ plResult_t plCommDeregister(plComm_t comm, void* handle);
  *
  * An operation on host memory has ended when its call returns. An operation on GPU memory begins
  * after the work that was enqueued on `stream` before the call. Later work on `stream` begins after
- * the operation. The call returns when the last copy back is enqueued; plCommGetAsyncError tells of
+ * the operation. The call returns when the GPU has got all of it; plCommGetAsyncError tells of
  * later errors (docs/devices.md). */
 
 /* On the root: recvbuff[i] = the reduction of sendbuff[i] of all ranks. */

@@ -1,6 +1,6 @@
 // The calls of NCCL that the module makes. They are found in the libnccl.so.2 that the process has
-// loaded, or that the loader finds. NCCL 2.28 is what was tried. Other versions are used if they
-// export what is needed here: 2.14 and later do.
+// loaded, or that the loader finds. They agree with the header of 2.28.9. Every version is used
+// that exports what is needed here: ncclCommInitRankConfig came with 2.14.
 //
 // Source: NCCL's API reference; nccl.h.
 #pragma once

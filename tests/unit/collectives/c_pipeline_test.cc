@@ -288,7 +288,7 @@ TEST(CPipeline, SeveralThreadsMakeGradientsReady) {
 }
 
 TEST(CPipeline, AnAbortOfAnotherThreadEndsTheStepAndFreesNothing) {
-  std::latch begun(2), ended(1);  // begun: both ranks have seen that there is no error
+  std::latch begun(2), ended(1);  // begun: both ranks have found no error
   run_pipelines({floats(5)}, [&](plPipeline_t pipeline, int rank) {
     plResult_t error = plSuccess;
     EXPECT_EQ(plPipelineGetAsyncError(pipeline, &error), plSuccess);
