@@ -148,11 +148,6 @@ void FakeDevice::launch_until(DeviceStream stream, std::function<bool()> kernel)
   (void)enqueue(stream, {.may_run = std::move(kernel), .run = [] {}, .may_be_captured = true});
 }
 
-void FakeDevice::report_broken(const std::string& what) {
-  const std::lock_guard lock(mutex_);
-  break_rule(what);
-}
-
 FakeDevice* FakeDevice::of_stream(DeviceStream stream) {
   const StreamBook book;
   const auto found = book.streams.find(stream);

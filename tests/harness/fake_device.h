@@ -60,8 +60,6 @@ class FakeDevice final : public Device {
   std::byte* used_by_kernel(const void* address, std::size_t bytes, const char* what) {
     return use(address, bytes, what);
   }
-  /// For libraries over the device: `what` names the rule. Not in a kernel.
-  void report_broken(const std::string& what);
   /// The device that has this stream. Null: none.
   static FakeDevice* of_stream(DeviceStream stream);
   /// Runs all that can run.

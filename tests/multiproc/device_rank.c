@@ -1,5 +1,6 @@
 /* A rank whose buffers lie on the device of a stand-in (tests/standins): it sums over all ranks by
- * the C interface, in the order of a stream. It looks at the result only at the end. */
+ * the C interface, in the order of a stream. It looks at the result only at the end. With
+ * DEVICE_RANK_PIPELINE it averages by a gradient pipeline in the memory of the device. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -7,6 +8,7 @@
 #include <string.h>
 
 #include <paceline/paceline.h>
+#include <paceline/pipeline.h>
 
 enum { kCount = 3000000, kSteps = 3 };
 
@@ -51,6 +53,51 @@ static void check(plResult_t result, plComm_t comm) {
   exit(1);
 }
 
+/* The bits of a float, for `fill`. */
+static unsigned bits_of(float value) {
+  unsigned bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+/* Each element of each gradient is step x (rank + 1), so its average is step x (ranks + 1) / 2. */
+static int train(plComm_t comm, plStream_t stream, int rank, int ranks) {
+  enum { kGradients = 3, kElements = 100000 };
+  plParameter_t parameters[kGradients] = {{0}};
+  plPipelineConfig_t config = PL_PIPELINE_CONFIG_INITIALIZER;
+  plPipeline_t pipeline = NULL;
+  void* gradients[kGradients];
+  static float seen[kElements];
+
+  config.onDevice = 1;
+  for (int i = 0; i < kGradients; ++i) {
+    parameters[i].count = kElements;
+    parameters[i].datatype = plFloat32;
+  }
+  check(plPipelineCreate(&pipeline, comm, parameters, kGradients, &config), comm);
+  for (int i = 0; i < kGradients; ++i)
+    check(plPipelineGradient(pipeline, (size_t)i, &gradients[i]), NULL);
+  for (int step = 1; step <= kSteps; ++step) {
+    for (int i = kGradients; i-- > 0;) {
+      const float value = (float)(step * (rank + 1));
+      fill((uintptr_t)gradients[i], bits_of(value), kElements, stream);
+      check(plPipelineReady(pipeline, (size_t)i, stream), NULL);
+    }
+    check(plPipelineWaitAll(pipeline, NULL, stream), NULL);
+  }
+  for (int i = 0; i < kGradients; ++i) {
+    if (copy_down(seen, (uintptr_t)gradients[i], sizeof seen)) return 2;
+    for (int j = 0; j < kElements; ++j) {
+      if (seen[j] == (float)(kSteps * (ranks + 1)) / 2) continue;
+      fprintf(stderr, "gradient %d, element %d is %f\n", i, j, (double)seen[j]);
+      return 1;
+    }
+  }
+  check(plPipelineDestroy(pipeline), NULL);
+  printf("rank %d of %d: right\n", rank, ranks);
+  return 0;
+}
+
 int main(void) {
   void* context = NULL;
   plStream_t stream = NULL;
@@ -67,6 +114,7 @@ int main(void) {
       allocate(&in, kCount * sizeof(int32_t)) || allocate(&out, kCount * sizeof(int32_t)))
     return 2;
 
+  if (getenv("DEVICE_RANK_PIPELINE") != NULL) return train(comm, stream, rank, ranks);
   if (getenv("DEVICE_RANK_EXITS") != NULL && rank == 0) {
     plWork_t work = NULL;
     plGroupStart();

@@ -60,6 +60,13 @@ class DeviceRanks(LauncherTest):
             self.assertIn("GPU memory: through host memory" if libraries is WITHOUT_NCCL
                           else "GPU memory: NCCL", ended.stderr)
 
+    def test_a_pipeline_in_c_averages(self):
+        for ranks in (1, 2, 3):
+            env = {**WITHOUT_NCCL, "DEVICE_RANK_PIPELINE": "1"}
+            code, output, error = self.run_job("--no-tag-output", "-n", ranks, RANK, env=env)
+            self.assertEqual(code, 0, error)
+            self.assertEqual(output.count("right"), ranks)
+
     def test_over_tcp(self):
         env = {**WITHOUT_NCCL, "PACELINE_BACKEND": "tcp"}
         code, output, error = self.run_job("-n", 2, RANK, env=env)
