@@ -217,6 +217,7 @@ Status DeviceMirror::copy_up(std::size_t bucket, std::span<const ByteSpan> spans
 
 Status DeviceMirror::enqueue_up(std::span<const ByteSpan> spans, DeviceEvent returned) {
   if (up_after_ != nullptr) {
+    if (!downs_.empty()) PACELINE_TRY(device_.let_wait(up_, downs_.back().arrived));
     PACELINE_TRY(device_.let_wait(up_, up_after_));
     events_.give_back(std::exchange(up_after_, nullptr));
   }

@@ -82,7 +82,8 @@ class DeviceMirror final : private Driver {
   /// By gradient: copy_down() was called in this step.
   const std::vector<bool>& handed_in() const { return handed_in_; }
 
-  /// Later copies up begin after the work that was enqueued on this stream.
+  /// Later copies up begin after the work that was enqueued on this stream, and after the copies
+  /// down of this step: so also after what came before ready() on other streams of the caller.
   Status order_up_after(DeviceStream stream);
   /// Copies a reduced bucket to the device.
   Status copy_up(std::size_t bucket, std::span<const ByteSpan> spans);

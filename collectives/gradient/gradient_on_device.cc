@@ -61,7 +61,8 @@ void GradientCore::has_arrived(std::size_t gradient) {
 
 // Gradients that earlier uses or micro-steps have touched are copied. The others count as zeros,
 // for which the arena must not be in use by copies of the step before. What the caller's stream
-// still does with their memory comes before the copies up.
+// still does with their memory, or did before ready() of other gradients, comes before the copies
+// up.
 Status GradientCore::mark_unused_on_device(DeviceStream stream) {
   const double since_us = since_opened_us();  // the same for all: see mark_unused()
   std::vector<std::size_t> unused;

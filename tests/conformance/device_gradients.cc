@@ -385,6 +385,38 @@ TEST(DeviceGradientCalls, JoinGivesTheAveragesOfTheOthers) {
   EXPECT_TRUE(status.ok()) << status.to_string();
 }
 
+// Work that reads an average lies before ready() of another gradient on the same stream.
+TEST(DeviceGradientCalls, AnUnusedGradientIsWrittenAfterEarlierReads) {
+  for (const std::uint64_t seed : seeds(20)) {
+    const Status status = run_pipelines(
+        {.seed = seed}, [](GradientPipeline& pipeline, FakeDevices& devices, int rank) -> Status {
+          FakeDevice& device = devices.device(0);
+          const auto of = [&](std::size_t i) {
+            return reinterpret_cast<float*>(device.seen(pipeline.gradient(i).data()));
+          };
+          PACELINE_TRY_ASSIGN(const DeviceStream stream, device.make_stream());
+          for (std::size_t i = 0; i < 4; ++i) {
+            device.launch(stream, [at = of(i)] { std::fill_n(at, 1000, 1.0f); });
+            PACELINE_TRY(pipeline.ready_on(i, stream));
+          }
+          PACELINE_TRY(pipeline.wait_on(stream).status());
+          for (int i = 0; i < 100; ++i) device.launch(stream, [] {});
+          float read = 0;
+          device.launch(stream, [&read, at = of(3)] { read = at[999]; });
+          for (const std::size_t i : {3u, 0u}) {
+            if (i == 3 && rank == 1) continue;
+            device.launch(stream, [at = of(i)] { std::fill_n(at, 1000, 4.0f); });
+            PACELINE_TRY(pipeline.ready_on(i, stream));
+          }
+          PACELINE_TRY(pipeline.wait().status());
+          device.run_all();
+          device.destroy_stream(stream);
+          return read == 1 ? Status() : wrong("the read average is " + std::to_string(read));
+        });
+    EXPECT_TRUE(status.ok()) << status.to_string();
+  }
+}
+
 TEST(DeviceGradientCalls, WrongCallsAreRefused) {
   const Status status = run_pipelines(
       {.ranks = 1}, [](GradientPipeline& pipeline, FakeDevices& devices, int) -> Status {
