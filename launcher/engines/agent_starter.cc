@@ -168,9 +168,9 @@ void AgentStarter::said(Started& started, std::string_view line) {
 
 void AgentStarter::ended(Started& started, int wait_status) {
   if (!started.missing.empty()) {
-    const SshFailure failure = ssh_failure(started.lines);
+    const StartFailure failure = start_failure(started.lines);
     if (starts_again(started, failure)) return;
-    const std::string hint = failure == SshFailure::kDropped ? std::string(kDropHint) : "";
+    const std::string hint = failure == StartFailure::kDropped ? std::string(kDropHint) : "";
     return fail(started, why_ended(started, wait_status) + hint);
   }
   // Of an agent at work its channel tells.
@@ -178,17 +178,17 @@ void AgentStarter::ended(Started& started, int wait_status) {
 }
 
 // While nothing else has failed: a job that cannot start does not wait for its other hosts.
-bool AgentStarter::starts_again(Started& started, SshFailure failure) {
-  if (failure == SshFailure::kOther || !failures_.empty() || !done_) return false;
+bool AgentStarter::starts_again(Started& started, StartFailure failure) {
+  if (failure == StartFailure::kOther || !failures_.empty() || !done_) return false;
   // Agents that have come would come again.
   if (started.missing.size() < started.launch.hosts.size()) return false;
-  const bool is_drop = failure == SshFailure::kDropped;
+  const bool is_drop = failure == StartFailure::kDropped;
   const Duration pause =
       std::min(kFirstPause * (1 << std::min(started.attempts - 1, 3)), kMaxPause);
   const Duration patience = is_drop ? kDropPatience : options_.host_patience;
   if (loop_.clock().now() + pause > started.began + patience) return false;
   if (is_drop) at_once_ = std::min(at_once_, kPaced);
-  if (started.attempts == (is_drop ? 3 : 1))
+  if (started.attempts == (failure == StartFailure::kNotUp ? 1 : 3))
     options_.said(started.hosts, "trying again for up to " + seconds_text(patience) + ": " +
                                      last_line(started.lines, started.hosts));
   loop_.cancel(started.timer);

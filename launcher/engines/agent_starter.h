@@ -24,7 +24,7 @@
 #include "launcher/channel/agent_server.h"
 #include "launcher/engines/engine.h"
 #include "launcher/engines/launch_program.h"
-#include "launcher/engines/ssh_failure.h"
+#include "launcher/engines/start_failure.h"
 
 namespace paceline::launcher {
 
@@ -49,9 +49,9 @@ class AgentStarter {
     Duration patience = std::chrono::seconds(30);  ///< for each program, from its start
     PortRange ports{};                             ///< on which this process listens for agents
     std::size_t most_at_once = 32;                 ///< programs whose agents have yet to come
-    /// For hosts that do not accept connections of ssh yet, from the first attempt. Connections
-    /// that close before authentication are repeated for kDropPatience, at most kPaced at once
-    /// then.
+    /// For hosts that do not accept connections of ssh yet, and for mpirun that clash, from the
+    /// first attempt. Connections that close before authentication are repeated for kDropPatience,
+    /// at most kPaced at once then.
     Duration host_patience = std::chrono::seconds(10);
     /// What an agent that has come, or the program that started it, writes on standard error. Names
     /// are joined by commas where one program serves several hosts.
@@ -110,7 +110,7 @@ class AgentStarter {
   void refused(std::size_t index, const std::string& why);
   void said(Started& started, std::string_view line);
   void ended(Started& started, int wait_status);
-  bool starts_again(Started& started, SshFailure failure);
+  bool starts_again(Started& started, StartFailure failure);
   void overdue(Started& started);
   std::string why_ended(const Started& started, int wait_status) const;
   void fail(Started& started, const std::string& why);

@@ -20,7 +20,7 @@
 #include "launcher/channel/build_name.h"
 #include "launcher/engines/shell_words.h"
 #include "launcher/engines/slurm_nodes.h"
-#include "launcher/engines/ssh_failure.h"
+#include "launcher/engines/start_failure.h"
 #include "tests/unit/launcher/parsing.h"
 #include "tests/unit/launcher/script_start.h"
 
@@ -249,8 +249,8 @@ TEST_F(AgentStarterTest, VariablesOfGrpcAreForRanksAlone) {
   starter_.reset();
 }
 
-// The program of each host fails as ssh does, until a file of the host exists.
-class SshStarterTest : public AgentStarterTest {
+// The program of each host fails with a complaint the first times.
+class RepeatedStarts : public AgentStarterTest {
  protected:
   std::string program(const std::string& complaint, int failures) const {
     const std::string count = (folder_ / "count").string();
@@ -260,7 +260,7 @@ class SshStarterTest : public AgentStarterTest {
   }
 };
 
-TEST_F(SshStarterTest, AHostThatComesUpIsWaitedFor) {
+TEST_F(RepeatedStarts, AHostThatComesUpIsWaitedFor) {
   auto agents =
       start(program("ssh: connect to host $0 port 22: Connection refused", 2), 2, options());
   EXPECT_TRUE(agents.ok()) << agents.status().text();
@@ -270,7 +270,7 @@ TEST_F(SshStarterTest, AHostThatComesUpIsWaitedFor) {
       << said_;
 }
 
-TEST_F(SshStarterTest, AHostThatDoesNotComeUpIsNamed) {
+TEST_F(RepeatedStarts, AHostThatDoesNotComeUpIsNamed) {
   AgentStarter::Options impatient = options();
   impatient.host_patience = std::chrono::milliseconds(600);
   const std::string why =
@@ -278,16 +278,24 @@ TEST_F(SshStarterTest, AHostThatDoesNotComeUpIsNamed) {
   EXPECT_EQ(why, "host h0: ssh: connect to host h0 port 22: No route to host");
 }
 
-TEST_F(SshStarterTest, ADroppedConnectionIsRepeated) {
+TEST_F(RepeatedStarts, ADroppedConnectionIsRepeated) {
   auto agents = start(program("kex_exchange_identification: Connection closed by remote host", 1),
                       16, options());
   EXPECT_TRUE(agents.ok()) << agents.status().text();
   EXPECT_EQ(said_, "");
 }
 
+TEST_F(RepeatedStarts, AClashOfTwoMpirunIsRepeated) {
+  auto agents =
+      start(program("[vm:1] [[9,0],0] ORTE_ERROR_LOG: Error in file session_dir.c at line 346", 1),
+            4, options());
+  EXPECT_TRUE(agents.ok()) << agents.status().text();
+  EXPECT_EQ(said_, "");
+}
+
 // The first attempt ends as a dropped connection, but its agent lives in a session of its own, and
 // comes before the second attempt begins.
-TEST_F(SshStarterTest, AnAgentThatComesBetweenTwoAttemptsIsSentAway) {
+TEST_F(RepeatedStarts, AnAgentThatComesBetweenTwoAttemptsIsSentAway) {
   std::ofstream(folder_ / "login") << R"(
     shift  # the name of the host
     mkdir "${0%/*}/first" 2>/dev/null || exec "$@"
@@ -300,7 +308,7 @@ TEST_F(SshStarterTest, AnAgentThatComesBetweenTwoAttemptsIsSentAway) {
   EXPECT_TRUE(agents.ok()) << agents.status().text();
 }
 
-TEST_F(SshStarterTest, NothingIsRepeatedOnceAnotherHostHasFailed) {
+TEST_F(RepeatedStarts, NothingIsRepeatedOnceAnotherHostHasFailed) {
   const std::string script =
       "sh -c 'if [ $0 = h0 ]; then echo Permission denied >&2; exit 255; fi; sleep 0.3; echo "
       "Connection closed by UNKNOWN port 65535 >&2; exit 255'";
@@ -312,22 +320,26 @@ TEST_F(SshStarterTest, NothingIsRepeatedOnceAnotherHostHasFailed) {
       << why;
 }
 
-TEST(SshFailure, IsToldByItsMessages) {
+TEST(StartFailure, IsToldByMessages) {
   using Lines = std::deque<std::string>;
-  EXPECT_EQ(ssh_failure(Lines{"ssh: connect to host h2 port 22: Connection refused"}),
-            SshFailure::kNotUp);
-  EXPECT_EQ(ssh_failure(Lines{"channel 0: open failed: connect failed: Connection refused",
-                              "stdio forwarding failed",
-                              "kex_exchange_identification: Connection closed by remote host"}),
-            SshFailure::kNotUp);
-  EXPECT_EQ(ssh_failure(Lines{"kex_exchange_identification: read: Connection reset by peer",
-                              "Connection reset by 10.77.0.1 port 22"}),
-            SshFailure::kDropped);
-  EXPECT_EQ(ssh_failure(Lines{"Connection timed out during banner exchange"}), SshFailure::kNotUp);
+  EXPECT_EQ(start_failure(Lines{"ssh: connect to host h2 port 22: Connection refused"}),
+            StartFailure::kNotUp);
+  EXPECT_EQ(start_failure(Lines{"channel 0: open failed: connect failed: Connection refused",
+                                "stdio forwarding failed",
+                                "kex_exchange_identification: Connection closed by remote host"}),
+            StartFailure::kNotUp);
+  EXPECT_EQ(start_failure(Lines{"kex_exchange_identification: read: Connection reset by peer",
+                                "Connection reset by 10.77.0.1 port 22"}),
+            StartFailure::kDropped);
+  EXPECT_EQ(start_failure(Lines{"Connection timed out during banner exchange"}),
+            StartFailure::kNotUp);
+  EXPECT_EQ(start_failure(Lines{"[vm:19381] [[10059,0],0] ORTE_ERROR_LOG: Error in file "
+                                "../../../orte/util/session_dir.c at line 346"}),
+            StartFailure::kClash);
   for (const char* line :
        {"root@h2: Permission denied (publickey).", "Host key verification failed.", "",
         "ssh: Could not resolve hostname h2: Name or service not known", "Connection refused"})
-    EXPECT_EQ(ssh_failure(Lines{line}), SshFailure::kOther) << line;
+    EXPECT_EQ(start_failure(Lines{line}), StartFailure::kOther) << line;
 }
 
 TEST(ShellWordsTest, ReadsWhatItWrites) {

@@ -1,4 +1,4 @@
-#include "launcher/engines/ssh_failure.h"
+#include "launcher/engines/start_failure.h"
 
 #include <algorithm>
 #include <array>
@@ -31,11 +31,18 @@ bool is_dropped(std::string_view line) {
          (has_port && line.starts_with("Connection reset by "));
 }
 
+// Each mpirun removes $TMPDIR/ompi.<host>.<uid> when it begins, if that is empty. Another one may
+// have made it just then, to make a folder of its own in it. So may the daemons of two mpirun.
+bool is_clash(std::string_view line) {
+  return line.find("ORTE_ERROR_LOG: ") != line.npos && line.find("session_dir.c") != line.npos;
+}
+
 }  // namespace
 
-SshFailure ssh_failure(const std::deque<std::string>& lines) {
-  if (std::ranges::any_of(lines, is_not_up)) return SshFailure::kNotUp;
-  return std::ranges::any_of(lines, is_dropped) ? SshFailure::kDropped : SshFailure::kOther;
+StartFailure start_failure(const std::deque<std::string>& lines) {
+  if (std::ranges::any_of(lines, is_not_up)) return StartFailure::kNotUp;
+  if (std::ranges::any_of(lines, is_dropped)) return StartFailure::kDropped;
+  return std::ranges::any_of(lines, is_clash) ? StartFailure::kClash : StartFailure::kOther;
 }
 
 }  // namespace paceline::launcher

@@ -1,0 +1,20 @@
+// How a program that started no agent failed, by its messages. Pure.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+
+namespace paceline::launcher {
+
+enum class StartFailure : std::uint8_t {
+  kOther,    ///< another attempt would fail, too
+  kNotUp,    ///< ssh: the host, or a jump host, does not accept connections: it may still boot
+  kDropped,  ///< ssh: the server closed the connection before authentication, as by MaxStartups
+  kClash,    ///< mpirun: another one removed the empty folder in which both keep their sessions
+};
+
+/// `lines`: standard error of ssh or mpirun, or of a program that calls one.
+StartFailure start_failure(const std::deque<std::string>& lines);
+
+}  // namespace paceline::launcher
