@@ -304,6 +304,17 @@ TEST(CheckVerdict, IsNeverOkWhereAWayBroke) {
   }
 }
 
+// A flow that waited for CPUs by chance does not count as a normal one.
+TEST(CheckVerdict, FlowsThatSayNothingDoNotClearAHost) {
+  probe::Measurements measured =
+      PlantedWorld({.hiccups = 0, .egress = 2, .level = 0.7}, 1).measure();
+  for (probe::Flow& flow : measured.flows)
+    if (flow.from == 2 && (flow.to == 3 || flow.to == 5)) flow.receiver = {.busy = 0.9};
+  const Verdict verdict = judge(measured);
+  EXPECT_EQ(blamed(verdict, 8), Expected{"n2 host egress"});
+  EXPECT_EQ(verdict.blames.front().evidence, "slow to 5 of 5 hosts");
+}
+
 TEST(CheckVerdict, LinksFasterThanCpusAreNotKnown) {
   probe::Measurements measured =
       PlantedWorld({.rate = 30e9, .hiccups = 0, .rated_mbit = 100'000}, 1).measure();

@@ -128,11 +128,10 @@ class Judge {
 
   // Such flows are slow, but not because of a link.
   void leave_out_cpu_bound() {
-    const std::size_t before = unexplained_.size();
-    std::erase_if(unexplained_, [this](const Direction& one) {
-      return is_bound_by_cpus(*one_way_.table().flow(one.first, one.second));
-    });
-    const std::size_t count = before - unexplained_.size();
+    for (const Direction& one : unexplained_)
+      if (is_bound_by_cpus(*one_way_.table().flow(one.first, one.second))) left_out_.insert(one);
+    for (const Direction& one : left_out_) unexplained_.erase(one);
+    const std::size_t count = left_out_.size();
     if (count == 0) return;
     verdict_.state = CheckState::kUnknown;
     verdict_.reasons.push_back(
@@ -147,8 +146,9 @@ class Judge {
     std::optional<Blame> worst;
     for (int host = 0; host < hosts(); ++host) {
       for (const bool leaving : {true, false}) {
-        const std::vector<const Flow*> slow = unexplained_of(host, leaving);
-        const std::size_t measured = one_way_.table().of(host, leaving).size();
+        const std::vector<const Flow*> slow = flows_in(unexplained_, host, leaving);
+        const std::size_t measured =
+            one_way_.table().of(host, leaving).size() - flows_in(left_out_, host, leaving).size();
         if (slow.size() <= most ||
             static_cast<double>(slow.size()) < kMostOfThem * static_cast<double>(measured))
           continue;
@@ -161,17 +161,18 @@ class Judge {
       }
     }
     if (!worst) return false;
-    for (const Flow* flow : unexplained_of(worst->host, worst->fault == Fault::kHostEgress))
+    const bool leaving = worst->fault == Fault::kHostEgress;
+    for (const Flow* flow : flows_in(unexplained_, worst->host, leaving))
       unexplained_.erase({flow->from, flow->to});
     blame(std::move(*worst));
     return true;
   }
 
-  std::vector<const Flow*> unexplained_of(int host, bool leaving) const {
-    std::vector<const Flow*> slow;
+  std::vector<const Flow*> flows_in(const std::set<Direction>& some, int host, bool leaving) const {
+    std::vector<const Flow*> flows;
     for (const Flow* flow : one_way_.table().of(host, leaving))
-      if (unexplained_.contains({flow->from, flow->to})) slow.push_back(flow);
-    return slow;
+      if (some.contains({flow->from, flow->to})) flows.push_back(flow);
+    return flows;
   }
 
   void blame_pairs() {
@@ -274,6 +275,7 @@ class Judge {
   const JudgedRates both_ways_;
   Comparison comparison_;
   std::set<Direction> unexplained_;  // slow flows
+  std::set<Direction> left_out_;     // slow flows that say nothing about links
   Verdict verdict_;
 };
 
