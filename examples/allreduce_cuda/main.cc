@@ -2,7 +2,7 @@
 //
 //   paceline run -n 2 -- allreduce_cuda
 //
-// Each rank takes the GPU that the launcher has given to it, or GPU 0.
+// Rank K of a host takes GPU K, which the launcher has placed near its CPUs.
 
 #include <cstdio>
 #include <cstdlib>
@@ -27,6 +27,10 @@ void check(cudaError_t result, const char* what) {
 }  // namespace
 
 int main() {
+  int gpus = 0;
+  const char* const local_rank = std::getenv("LOCAL_RANK");
+  check(cudaGetDeviceCount(&gpus), "cudaGetDeviceCount");
+  check(cudaSetDevice(local_rank != nullptr ? std::atoi(local_rank) % gpus : 0), "cudaSetDevice");
   paceline::Communicator world = paceline::Communicator::init().value();
 
   float* gradient = nullptr;

@@ -101,6 +101,7 @@ void print_title(const Bench& bench) {
                      (bench.request.ranks == 1 ? " rank" : " ranks") + " on " +
                      std::to_string(bench.site.cpus) + " CPUs, backend " + bench.ours.name;
   if (title.operation.has_place()) text += orders.in_place ? ", in place" : ", out of place";
+  if (orders.on_gpu) return print(text + ", GPU memory\n");
   text += orders.registered ? ", on buffers" : ", ordinary memory";
   print(text + (orders.cold ? ", cold caches\n" : ", warm caches\n"));
 }

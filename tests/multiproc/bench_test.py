@@ -9,6 +9,7 @@ import tempfile
 import unittest
 
 from launched import DEADLINE_S, PACELINE, Mark, until
+from support.standins import STANDINS, WITHOUT_NCCL, with_libraries, with_nccl
 
 FIELDS = {"op", "bytes", "ranks", "backend", "buffers", "inplace", "p50_us", "p99_us",
           "algbw_gbps", "busbw_gbps"}
@@ -20,13 +21,14 @@ class Bench(unittest.TestCase):
         self.addCleanup(holder.cleanup)
         self.json = pathlib.Path(holder.name) / "rows.jsonl"
 
-    def bench(self, *words):
+    def bench(self, *words, env=None):
         done = subprocess.run([PACELINE, "bench", *map(str, words)], capture_output=True, text=True,
-                              stdin=subprocess.DEVNULL, timeout=DEADLINE_S, check=False)
+                              stdin=subprocess.DEVNULL, timeout=DEADLINE_S, check=False,
+                              env={**os.environ, **(env or {})})
         return done.returncode, done.stdout, done.stderr
 
-    def measured(self, *words):
-        code, output, error = self.bench(*words, "--time", 5, "--json", self.json)
+    def measured(self, *words, env=None):
+        code, output, error = self.bench(*words, "--time", 5, "--json", self.json, env=env)
         self.assertEqual((code, error), (0, ""))
         return output, [json.loads(line) for line in self.json.read_text().splitlines()]
 
@@ -55,6 +57,26 @@ class Bench(unittest.TestCase):
             _, rows = self.measured(*words)
             self.assertEqual([row["inplace"] for row in rows], [inplace])
             self.assertEqual(rows[0]["op"], words[0])
+
+    def test_gpu_memory(self):
+        words = ("--memory", "device", "--bytes", "4:64K:128", "--check")
+        for operation in ("all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast",
+                          "reduce", "gather", "scatter", "send", "exchange"):
+            output, rows = self.measured(operation, *words, "-n", 2, env=WITHOUT_NCCL)
+            self.assertEqual([(row["op"], row["buffers"]) for row in rows],
+                             3 * [(operation, "device")])
+            lines = [line.split() for line in output.splitlines() if not line.startswith("#")][2:]
+            self.assertEqual([(line[-2], line[-1]) for line in lines], 3 * [("-", "0")], output)
+            self.assertIn("GPU memory", output)
+        env = {**with_nccl("nccl"), "PACELINE_NCCL": "1"}
+        _, rows = self.measured("all_reduce", *words, "--inplace", "no", "--against",
+                                "PACELINE_NCCL=0,reduce+broadcast", "--pairs", 1, env=env)
+        self.assertEqual([row["against"] for row in rows if "against" in row],
+                         3 * ["PACELINE_NCCL=0", "reduce+broadcast"])
+        code, _, error = self.bench("all_reduce", *words,
+                                    env=with_libraries(STANDINS / "no_such_folder"))
+        self.assertNotEqual(code, 0)
+        self.assertIn("GPU memory needs the NVIDIA driver: libcuda.so.1", error)
 
     def test_in_turn_with_another(self):
         output, rows = self.measured("all_reduce", "--bytes", "4:64:16", "--against", "raw",

@@ -5,23 +5,10 @@ import subprocess
 import unittest
 
 from launched import BIN, DEADLINE_S, LauncherTest
+from support.standins import WITHOUT_NCCL, with_nccl
 
-STANDINS = BIN.parent / "standins"
 RANK = BIN / "multiproc_device_rank"
 PAIR = BIN / "multiproc_device_pair"
-
-
-def with_libraries(*folders):
-    known = os.environ.get("LD_LIBRARY_PATH")
-    return {"LD_LIBRARY_PATH": ":".join([*map(str, folders), *([known] if known else [])])}
-
-
-# The loader may find NCCL anywhere.
-WITHOUT_NCCL = {**with_libraries(STANDINS / "cuda"), "PACELINE_NCCL": "0"}
-
-
-def with_nccl(library):
-    return with_libraries(STANDINS / "cuda", STANDINS / library)
 
 
 class DeviceRanks(LauncherTest):

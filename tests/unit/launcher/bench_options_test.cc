@@ -104,6 +104,24 @@ TEST(BenchOptions, RefusesWhatMakesNoSense) {
             std::string::npos);
 }
 
+TEST(BenchOptions, GpuMemory) {
+  const BenchRequest request = bench_of({"all_reduce", "--memory", "device"});
+  EXPECT_TRUE(request.orders.on_gpu);
+  EXPECT_FALSE(request.orders.limits);
+  EXPECT_TRUE(bench_of({"all_reduce", "--memory=host"}).orders.limits);
+  const auto refusal = [](Words words) {
+    words.insert(words.end(), {"all_reduce", "--memory", "device"});
+    return bench_refusal(words);
+  };
+  for (const Words& words : {Words{"--buffers", "registered"},
+                             {"--cache", "cold"},
+                             {"--backend", "raw"},
+                             {"--against", "mpich"},
+                             {"--against", "PACELINE_NCCL=0,raw"}})
+    EXPECT_EQ(refusal(words).find("--memory device: "), 0u) << words.front();
+  EXPECT_NE(bench_refusal({"barrier", "--memory", "device"}).find("no effect"), std::string::npos);
+}
+
 TEST(BenchOptions, AgainstItsParts) {
   const std::string parts = "reduce_scatter+all_gather";
   EXPECT_EQ(bench_of({"all_reduce", "--against", parts}).against, Words{parts});

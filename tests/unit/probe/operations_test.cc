@@ -18,7 +18,7 @@ void measure(const Orders& orders, std::size_t bytes, const Judge& judge) {
   const SystemClock clock;
   const Status status = testing::run_ranks(
       {.mode = testing::Mode::kDirectThreads, .ranks = kRanks}, [&](Communicator& world) -> Status {
-        Library library(world, false);
+        Library library(world, false, nullptr);
         SubjectMeeting meeting(library);
         const auto measurement =
             Measurement::create({.subject = library, .meeting = meeting, .clock = clock}, orders)

@@ -33,10 +33,9 @@ constexpr std::string_view kAfter =
     "\n"
     "Examples:\n"
     "  paceline bench all_reduce --bytes 1M:64M --check\n"
-    "  paceline bench barrier -n 4 --backend raw\n"
     "  paceline bench all_reduce --against openmpi,mpich --bytes 4:1K --json ratios.jsonl\n"
-    "  paceline bench all_reduce --against PACELINE_SHM_METHOD=pipelined --bytes 64K\n"
     "  paceline bench all_reduce -n 4 --against reduce+broadcast --bytes 4:64K:8\n"
+    "  paceline bench all_reduce --memory device --against PACELINE_NCCL=0\n"
     "\n"
     "Exit code: 0 for success. 1: wrong results. 124: a run did not end. 125: paceline itself\n"
     "failed. Else the code of the rank that failed, as in `paceline run`.\n";
@@ -200,6 +199,11 @@ constexpr Option kOptions[] = {
      [](const std::string& value, BenchRequest& into) {
        return take_choice(value, {"ordinary", "registered"}, into.orders.registered);
      }},
+    {"--memory", "host|device", "Messages",
+     "device: arrays in the memory of GPUs, rank R on GPU R (default host)", Needs::kElements,
+     [](const std::string& value, BenchRequest& into) {
+       return take_choice(value, {"host", "device"}, into.orders.on_gpu);
+     }},
     {"--cache", "warm|cold", "Measurement",
      "cold: empty the caches before each call (default warm)", Needs::kNothing,
      [](const std::string& value, BenchRequest& into) {
@@ -310,6 +314,19 @@ bool is_refused_in_place(const BenchRequest& request) {
          std::ranges::any_of(request.against, is_mpi);
 }
 
+// What is measured in host memory only.
+Status check_on_gpu(const BenchRequest& request) {
+  const auto refused = [](const std::string& what) {
+    return usage_error("--memory device: " + what);
+  };
+  if (request.orders.registered) return refused("--buffers registered is memory of the host");
+  if (request.orders.cold) return refused("--cache cold empties caches of the CPU");
+  if (request.backend == "raw") return refused("the loop of --backend raw uses host memory");
+  for (const std::string& name : request.against)
+    if (name == "raw" || is_peer(name)) return refused("'" + name + "' is measured in host memory");
+  return Status();
+}
+
 // What no option can judge alone.
 Status check_together(const BenchRequest& request, const Given& given) {
   const probe::Operation& operation = *probe::find_operation(request.orders.operation);
@@ -333,7 +350,7 @@ Status check_together(const BenchRequest& request, const Given& given) {
     return usage_error("--inplace yes: MPI leaves the result elsewhere; use --inplace no");
   if (contains(given, "--pairs") && request.against.empty())
     return usage_error("--pairs needs --against: it is the number of turns of each");
-  return Status();
+  return request.orders.on_gpu ? check_on_gpu(request) : Status();
 }
 
 }  // namespace
@@ -378,6 +395,7 @@ Result<BenchRequest> parse_bench(std::span<const std::string> arguments) {
   if (!contains(given, "--inplace") && is_refused_in_place(request))
     request.orders.in_place = false;
   if (!request.against.empty() && !request.limits_time) request.orders.time_ms = 10;
+  if (request.orders.on_gpu) request.orders.limits = false;  // those are of the host's memory
   return request;
 }
 

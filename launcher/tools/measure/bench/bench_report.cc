@@ -123,7 +123,7 @@ std::string comparison_line(std::span<const BenchSeries> series, std::size_t siz
 std::string json_line(const BenchTitle& title, const std::string& backend, const probe::Row& row) {
   const bool registered = title.orders.registered && !is_peer(backend);
   Json line = json_begin(title, backend, row.bytes);
-  line["buffers"] = registered ? "registered" : "ordinary";
+  line["buffers"] = title.orders.on_gpu ? "device" : registered ? "registered" : "ordinary";
   line["p50_us"] = rounded(row.p50_ns / 1000);
   line["p99_us"] = rounded(row.p99_ns / 1000);
   line["algbw_gbps"] = rounded(algbw_gbps(row));

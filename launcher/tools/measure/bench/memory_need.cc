@@ -23,7 +23,7 @@ std::string mebibytes(std::uint64_t bytes) { return std::to_string(bytes >> 20) 
 std::uint64_t memory_need(const probe::Orders& orders, int ranks) {
   const std::uint64_t longest = orders.sizes().back();
   const bool in_place = probe::find_operation(orders.operation)->is_in_place(orders.in_place);
-  const std::uint64_t buffers = in_place ? longest : 2 * longest;
+  const std::uint64_t buffers = in_place || orders.on_gpu ? longest : 2 * longest;
   const std::uint64_t copies =
       orders.limits ? std::min<std::uint64_t>(longest, probe::Measurement::kMaxCopy) : 0;
   return (buffers + copies + kRank + (orders.cold ? kEviction : 0)) *

@@ -1,6 +1,7 @@
 // paceline-probe: one rank that measures Paceline, or the loop without it, or hosts and the ways
 // between them, or that replays a training step.
 #include <cstdio>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "launcher/tools/measure/probe/check/check_rank.h"
 #include "launcher/tools/measure/probe/gradient/gradient_orders.h"
 #include "launcher/tools/measure/probe/gradient/replay.h"
+#include "launcher/tools/measure/probe/loop/gpu.h"
 #include "launcher/tools/measure/probe/loop/in_parts.h"
 #include "launcher/tools/measure/probe/loop/library.h"
 #include "launcher/tools/measure/probe/loop/orders.h"
@@ -58,7 +60,11 @@ Status measure(std::span<const std::string> words) {
   PACELINE_TRY_ASSIGN(const Orders orders, parse_orders(words));
   if (!orders.raw.empty()) return measure_raw(orders);
   PACELINE_TRY_ASSIGN(Communicator communicator, Communicator::init());
-  Library library(communicator, orders.registered);
+  std::unique_ptr<Gpu> gpu;
+  if (orders.on_gpu) {
+    PACELINE_TRY_ASSIGN(gpu, Gpu::choose(communicator.rank()));  // of one host
+  }
+  Library library(communicator, orders.registered, gpu.get());
   if (orders.parts.empty()) {
     PACELINE_TRY(measure_all(library, orders));
   } else {

@@ -28,6 +28,13 @@ class InParts final : public Subject {
   int rank() const override { return whole_.rank(); }
   int size() const override { return whole_.size(); }
   Result<std::byte*> allocate(std::size_t bytes) override { return whole_.allocate(bytes); }
+  bool is_addressable() const override { return whole_.is_addressable(); }
+  Status write(void* to, const void* from, std::size_t bytes) override {
+    return whole_.write(to, from, bytes);
+  }
+  Status read(void* to, const void* from, std::size_t bytes) override {
+    return whole_.read(to, from, bytes);
+  }
   Status call(const Call& call) override {
     return call.kind == OperationKind::kAllReduce ? parts_(whole_, call) : whole_.call(call);
   }

@@ -29,9 +29,18 @@ namespace {
 }  // namespace
 
 Result<std::byte*> Library::allocate(std::size_t bytes) {
+  if (gpu_ != nullptr) return gpu_->allocate(bytes);
   if (!registered_) return allocate_ordinary(bytes);
   PACELINE_TRY_ASSIGN(Buffer buffer, Buffer::allocate(bytes));
   return buffers_.emplace_back(std::move(buffer)).data();
+}
+
+Status Library::write(void* to, const void* from, std::size_t bytes) {
+  return gpu_ != nullptr ? gpu_->write(to, from, bytes) : Subject::write(to, from, bytes);
+}
+
+Status Library::read(void* to, const void* from, std::size_t bytes) {
+  return gpu_ != nullptr ? gpu_->read(to, from, bytes) : Subject::read(to, from, bytes);
 }
 
 Status Library::call(const Call& call) {

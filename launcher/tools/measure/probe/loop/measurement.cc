@@ -42,6 +42,14 @@ Result<std::byte*> zeroed(Result<std::byte*> memory, std::size_t bytes) {
   return memory;
 }
 
+// Of the subject.
+Result<std::byte*> array_of_zeros(Subject& subject, std::size_t bytes, const std::byte* zeros) {
+  Result<std::byte*> memory = subject.allocate(bytes);
+  if (zeros == nullptr) return zeroed(memory, bytes);
+  if (memory.ok()) PACELINE_TRY(subject.write(*memory, zeros, bytes));
+  return memory;
+}
+
 template <class Value>
 void keep(const Value& value) {
   asm volatile("" : : "g"(&value) : "memory");
@@ -72,11 +80,14 @@ Status Measurement::allocate() {
   const std::size_t longest = orders_.sizes().back();
   const std::size_t array = array_bytes(count_of(longest));
   const bool has_input = !operation_.is_in_place(orders_.in_place);
+  if (array > 0 && !subject.is_addressable()) {
+    PACELINE_TRY_ASSIGN(staging_, zeroed(subject.allocate_ordinary(array), array));
+  }
   if (array > 0) {
-    PACELINE_TRY_ASSIGN(out_, zeroed(subject.allocate(array), array));
+    PACELINE_TRY_ASSIGN(out_, array_of_zeros(subject, array, staging_));
   }
   if (array > 0 && has_input) {
-    PACELINE_TRY_ASSIGN(in_, zeroed(subject.allocate(array), array));
+    PACELINE_TRY_ASSIGN(in_, array_of_zeros(subject, array, staging_));
   }
   if (orders_.limits) {
     const std::size_t most = std::min(longest, kMaxCopy);
@@ -118,7 +129,7 @@ Status Measurement::prepare(std::size_t bytes) {
   wrong_ = 0;
   for (int i = 0; orders_.check && i < kCheckedCalls; ++i) {
     PACELINE_TRY(run_batch(1, true));
-    look_at_output();
+    PACELINE_TRY(look_at_output());
   }
   PACELINE_TRY_ASSIGN(plan_, plan());
   return Status();
@@ -147,7 +158,8 @@ Result<Row> Measurement::measure() {
 
 // Rank 0's clock decides for all: samples take longer than what is measured in them.
 Result<Measurement::Plan> Measurement::plan() {
-  const bool batched = array_bytes(call_.count) <= kMaxBatchedBytes && !orders_.cold;
+  const bool batched =
+      array_bytes(call_.count) <= kMaxBatchedBytes && !orders_.cold && staging_ == nullptr;
   PACELINE_TRY(sample({.batch = 1, .samples = 1}).status());
   PACELINE_TRY_ASSIGN(const auto trials, sample({.batch = 1, .samples = kTrials}));
   const double calls = kBatchNs / std::max(quantile(trials, 0.5), 1.0);
@@ -186,11 +198,11 @@ Result<std::vector<double>> Measurement::sample_in_time() {
 Status Measurement::take_samples(const Plan& plan) {
   const bool batched = plan.batch > 1;
   for (int i = 0; i < plan.samples; ++i) {
-    if (!batched) rewrite_input();
+    if (!batched) PACELINE_TRY(rewrite_input());
     PACELINE_TRY(take_sample([&] { return run_batch(plan.batch, batched); }));
     // Whoever has ended would check on the CPU of one that has not.
     if (orders_.check) PACELINE_TRY(parts_.meeting.meet());
-    look_at_output();
+    PACELINE_TRY(look_at_output());
   }
   return Status();
 }
@@ -212,36 +224,45 @@ Status Measurement::take_sample(FunctionRef<Status()> body) {
 
 Status Measurement::run_batch(int batch, bool rewrite) {
   for (int i = 0; i < batch; ++i) {
-    if (rewrite) rewrite_input();
+    if (rewrite) PACELINE_TRY(rewrite_input());
     PACELINE_TRY(parts_.subject.call(call_));
     ++calls_;
   }
   return Status();
 }
 
-void Measurement::rewrite_input() const {
-  if (shape_.input_count == 0) return;
-  pattern_.fill({const_cast<void*>(call_.in), shape_.input_count, call_.type}, rank_, calls_);
+Status Measurement::rewrite_input() {
+  if (shape_.input_count == 0) return Status();
+  void* const input = const_cast<void*>(call_.in);
+  const Elements values{staging_ != nullptr ? staging_ : input, shape_.input_count, call_.type};
+  pattern_.fill(values, rank_, calls_);
+  if (staging_ == nullptr) return Status();
+  return parts_.subject.write(input, staging_, values.bytes());
 }
 
-// Of the last call. Without a check the output is read all the same, as a program would.
-void Measurement::look_at_output() {
+// Of the last call. Without a check the CPU reads the output all the same, as a program would.
+Status Measurement::look_at_output() {
+  auto* const output = static_cast<std::byte*>(call_.out);
+  if (orders_.check && staging_ != nullptr && shape_.output_count > 0)
+    PACELINE_TRY(parts_.subject.read(staging_, output, shape_.output_count * size_of(call_.type)));
   if (orders_.check) {
-    wrong_ += static_cast<std::int64_t>(wrong_elements());
-    return;
+    wrong_ += static_cast<std::int64_t>(wrong_elements(staging_ != nullptr ? staging_ : output));
+    return Status();
   }
+  if (staging_ != nullptr) return Status();
   const auto* const bytes = static_cast<const unsigned char*>(call_.out);
   unsigned sum = 0;
   for (std::size_t at = 0; at < shape_.output_count * size_of(call_.type); at += kCacheLine)
     sum += bytes[at];
   keep(sum);
+  return Status();
 }
 
-std::size_t Measurement::wrong_elements() const {
+std::size_t Measurement::wrong_elements(std::byte* output) const {
   const std::uint64_t last = calls_ - 1;
   std::size_t wrong = 0;
   for (const Origin& origin : operation_.origins(requests_, rank_)) {
-    auto* const begin = static_cast<std::byte*>(call_.out) + origin.begin * size_of(call_.type);
+    std::byte* const begin = output + origin.begin * size_of(call_.type);
     const Elements part{begin, origin.count, call_.type};
     wrong += origin.rank == Origin::kEveryRank
                  ? pattern_.wrong_reduction(part, last, origin.input_begin)

@@ -3,7 +3,8 @@
 // All ranks meet before each sample, spread evenly over the CPUs; a sample's time is from the first
 // begin to the last end over all ranks. Up to 8 KiB a sample is a batch of calls, the inputs
 // rewritten before each within the time; beyond, it is one call, and inputs are rewritten and
-// outputs read between the samples. With cold caches it is always one call.
+// outputs read between the samples. With cold caches, and in the memory of GPUs, it is always one
+// call.
 #pragma once
 
 #include <cstddef>
@@ -70,9 +71,9 @@ class Measurement {
   Status take_sample(FunctionRef<Status()> body);
   Status run_batch(int batch, bool rewrite);
   Call call_of(std::size_t count);
-  void rewrite_input() const;
-  void look_at_output();
-  std::size_t wrong_elements() const;
+  Status rewrite_input();
+  Status look_at_output();
+  std::size_t wrong_elements(std::byte* output) const;
   Result<std::int64_t> sum(std::int64_t own);
   Result<std::int64_t> of_first_rank(std::int64_t own);
   Result<std::vector<double>> collect();
@@ -87,6 +88,7 @@ class Measurement {
   const Pattern pattern_;
   std::byte* out_ = nullptr;      // of the subject; null where there are no elements
   std::byte* in_ = nullptr;       // of the subject; null: in place
+  std::byte* staging_ = nullptr;  // of the host: what an array gets or has; null: not needed
   std::byte* scratch_ = nullptr;  // where copies go
   const std::size_t eviction_bytes_;
   std::byte* eviction_ = nullptr;      // null: caches stay warm

@@ -80,6 +80,7 @@ constexpr Field kFields[] = {
     {"root", write_number<&Orders::root>, read_number<&Orders::root, 0>},
     {"in_place", write_flag<&Orders::in_place>, read_flag<&Orders::in_place>},
     {"registered", write_flag<&Orders::registered>, read_flag<&Orders::registered>},
+    {"on_gpu", write_flag<&Orders::on_gpu>, read_flag<&Orders::on_gpu>},
     {"cold", write_flag<&Orders::cold>, read_flag<&Orders::cold>},
     {"check", write_flag<&Orders::check>, read_flag<&Orders::check>},
     {"limits", write_flag<&Orders::limits>, read_flag<&Orders::limits>},

@@ -18,6 +18,7 @@ struct Orders {
   int root = 0;
   bool in_place = true;
   bool registered = false;  ///< arrays lie in memory that peers reach, where the library has it
+  bool on_gpu = false;      ///< arrays lie in the memory of GPUs
   bool cold = false;        ///< caches are emptied before each sample
   bool check = false;       ///< results are compared, not only read
   bool limits = true;       ///< measure what memory and flags allow, too

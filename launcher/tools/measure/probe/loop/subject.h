@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -50,6 +51,18 @@ class Subject {
     if (memory_.back() != nullptr) return memory_.back().get();
     return Status(Code::kExhausted, Scope::kProcess,
                   "cannot allocate " + std::to_string(bytes) + " bytes");
+  }
+
+  /// False: the CPU cannot address memory of allocate(), and write() and read() copy to and from
+  /// it.
+  virtual bool is_addressable() const { return true; }
+  virtual Status write(void* to, const void* from, std::size_t bytes) {
+    std::memcpy(to, from, bytes);
+    return Status();
+  }
+  virtual Status read(void* to, const void* from, std::size_t bytes) {
+    std::memcpy(to, from, bytes);
+    return Status();
   }
 
   /// Code::kInvalidArgument where this library does not have it.
