@@ -245,6 +245,15 @@ constexpr Field kFields[] = {
     field<&HostFacts::driver>("driver"),
     field<&HostFacts::mtu>("mtu"),
     field<&HostFacts::rate_mbit>("rate_mbit"),
+    field<&HostFacts::gpus>("gpus"),
+    field<&HostFacts::gpu_models>("gpu_models"),
+    field<&HostFacts::gpu_error>("gpu_error"),
+    field<&HostFacts::gpu_clock_limits>("gpu_clock_limits"),
+    field<&HostFacts::limited_gpus>("limited_gpus"),
+    field<&HostFacts::gpu_memory_errors>("gpu_memory_errors"),
+    field<&HostFacts::gpus_with_errors>("gpus_with_errors"),
+    field<&HostFacts::narrow_gpus>("narrow_gpus"),
+    field<&HostFacts::nvlinks>("nvlinks"),
 };
 
 }  // namespace
@@ -254,8 +263,8 @@ std::optional<double> HostFacts::rating_bits_per_s() const {
   return static_cast<double>(rate_mbit) * kBitsPerMbit;
 }
 
-HostFacts read_host_facts(const std::string& root, const std::string& device) {
-  HostFacts facts;
+HostFacts read_host_facts(const std::string& root, const std::string& device, HostFacts known) {
+  HostFacts facts = std::move(known);
   facts.boot_id = word_of(root + "/proc/sys/kernel/random/boot_id");
   read_cpus(root, facts);
   read_memory(root, facts);

@@ -14,7 +14,6 @@ using Device = NvmlLibrary::Device;
 using Functions = NvmlLibrary::Functions;
 using PciInfo = NvmlLibrary::PciInfo;
 constexpr int kSuccess = NvmlLibrary::kSuccess;
-constexpr unsigned kMostNvlinks = 36;
 constexpr unsigned kGpuEnd = 0, kCpuEnd = 1, kSwitchEnd = 2;
 
 BusId bus_of(const PciInfo& info) {

@@ -72,6 +72,8 @@ Status NvmlLibrary::find_all(const std::string& library) {
   find_use("nvmlDeviceGetCurrentClocksThrottleReasons", calls_.clock_limits);
   find_use("nvmlDeviceGetTemperature", calls_.temperature);
   find_use("nvmlDeviceGetTotalEccErrors", calls_.ecc_errors);
+  find_use("nvmlDeviceGetCurrPcieLinkWidth", calls_.pcie_lanes);
+  find_use("nvmlDeviceGetMaxPcieLinkWidth", calls_.most_pcie_lanes);
   return missing_ == nullptr ? Status() : no_nvml(library + " has no function " + missing_);
 }
 

@@ -60,6 +60,8 @@ class NvmlLibrary final {
     int (*clock_limits)(Device, unsigned long long* reasons);
     int (*temperature)(Device, unsigned sensor, unsigned* celsius);
     int (*ecc_errors)(Device, unsigned kind, unsigned period, unsigned long long* count);
+    int (*pcie_lanes)(Device, unsigned* now);
+    int (*most_pcie_lanes)(Device, unsigned*);
   };
   /// A function that the library lacks says that it is not supported, if reading use needs it.
   const Functions& calls() const { return calls_; }
@@ -79,5 +81,12 @@ class NvmlLibrary final {
   const char* missing_ = nullptr;
   bool begun_ = false;
 };
+
+/// What the call writes behind its other arguments. None: the driver does not tell.
+template <class Value, class Call>
+std::optional<Value> told_by(Call call) {
+  Value value{};
+  return call(&value) == NvmlLibrary::kSuccess ? std::optional(value) : std::nullopt;
+}
 
 }  // namespace paceline::topology

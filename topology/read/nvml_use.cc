@@ -15,13 +15,6 @@ constexpr unsigned kCorrected = 0, kUncorrected = 1, kWholeLife = 1;
 
 constexpr double kWattsPerMilliwatt = 1e-3, kHertzPerMegahertz = 1e6;
 
-// What the call writes behind its other arguments, in the caller's unit.
-template <class Value, class Call>
-std::optional<Value> told_by(Call call) {
-  Value value{};
-  return call(&value) == NvmlLibrary::kSuccess ? std::optional(value) : std::nullopt;
-}
-
 std::optional<double> scaled(std::optional<unsigned> value, double by) {
   return value ? std::optional(by * *value) : std::nullopt;
 }

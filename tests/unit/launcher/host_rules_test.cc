@@ -86,6 +86,44 @@ TEST(HostRules, EachSettingByItself) {
   EXPECT_EQ(wrong_where([](Facts& one) { one.rate_mbit = 25'000; }), "NIC rate");
 }
 
+TEST(HostRules, Gpus) {
+  const auto wrong = [](void (*change)(Facts&)) {
+    probe::Measurements measured = three_hosts();
+    for (Facts& facts : measured.facts) {
+      facts.gpus = 8;
+      facts.gpu_models = "8xNVIDIA_H200";
+      facts.nvlinks = 144;
+    }
+    change(measured.facts[1]);
+    return wrong_with(measured);
+  };
+  EXPECT_EQ(wrong([](Facts&) {}), "");
+  EXPECT_EQ(wrong([](Facts& one) {
+              one.gpus = 7;
+              one.gpu_models = "7xNVIDIA_H200";
+              one.nvlinks = 126;
+            }),
+            "GPUs");
+  EXPECT_EQ(wrong([](Facts& one) {
+              one = good_facts();
+              one.gpu_error = "no_answer";
+            }),
+            "GPUs");
+  EXPECT_EQ(wrong([](Facts& one) { one.gpu_models = "8xNVIDIA_H100"; }), "GPU models");
+  EXPECT_EQ(wrong([](Facts& one) {
+              one.gpu_clock_limits = 0x40;
+              one.limited_gpus = "3";
+            }),
+            "GPU clocks");
+  EXPECT_EQ(wrong([](Facts& one) {
+              one.gpu_memory_errors = 2;
+              one.gpus_with_errors = "1,5";
+            }),
+            "GPU memory");
+  EXPECT_EQ(wrong([](Facts& one) { one.narrow_gpus = "0:x8/x16"; }), "GPU lanes");
+  EXPECT_EQ(wrong([](Facts& one) { one.nvlinks = 143; }), "NVLink");
+}
+
 TEST(HostRules, MemoryIsComparedWithThatOfMostHosts) {
   probe::Measurements measured = three_hosts();
   for (int host = 0; host < 3; ++host)

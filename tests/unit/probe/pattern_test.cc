@@ -37,8 +37,8 @@ T combined(ReduceOp op, T left, T right) {
 
 template <class T>
 class PatternOf : public ::testing::Test {};
-using Types = testing::Types<float, double, std::int32_t, std::int64_t, std::int8_t, std::uint8_t,
-                             std::uint64_t>;
+using Types = ::testing::Types<float, double, std::int32_t, std::int64_t, std::int8_t, std::uint8_t,
+                               std::uint64_t>;
 TYPED_TEST_SUITE(PatternOf, Types);
 
 TYPED_TEST(PatternOf, ReductionsAreExact) {

@@ -1,6 +1,7 @@
 // A management library of three GPUs, for a machine that has none: GPU 0 and GPU 1 have four links
 // between them, of which one is down; GPU 0 and GPU 2 have two to a switch. GPU 2 has no memory to
-// tell of, and tells nothing of its use but its power. With PACELINE_FAKE_NVML_HANGS in the
+// tell of, and tells nothing of its use but its power. GPU 1 has 8 of 16 PCIe lanes, and two
+// uncorrected errors of memory. With PACELINE_FAKE_NVML_HANGS in the
 // environment the driver never answers.
 #include <cstdio>
 #include <cstdlib>
@@ -93,9 +94,15 @@ int nvmlDeviceGetTemperature(void* device, unsigned sensor, unsigned* celsius) {
 }
 int nvmlDeviceGetTotalEccErrors(void* device, unsigned kind, unsigned period,
                                 unsigned long long* count) {
-  if (number_of(device) == 2 || period != 1) return kNotSupported;
+  if (number_of(device) == 2) return kNotSupported;
+  if (period == 0) return *count = kind == 1 && number_of(device) == 1 ? 2 : 0, kSuccess;
   return *count = kind == 0 ? 3 : 0, kSuccess;
 }
+int nvmlDeviceGetCurrPcieLinkWidth(void* device, unsigned* lanes) {
+  if (number_of(device) == 2) return kNotSupported;
+  return *lanes = number_of(device) == 1 ? 8 : 16, kSuccess;
+}
+int nvmlDeviceGetMaxPcieLinkWidth(void*, unsigned* lanes) { return *lanes = 16, kSuccess; }
 int nvmlDeviceGetNvLinkState(void* device, unsigned link, unsigned* is_up) {
   Link found{};
   if (!find_link(number_of(device), link, found)) return kInvalid;

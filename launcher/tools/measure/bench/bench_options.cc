@@ -1,3 +1,4 @@
+// Longer than 400 lines because each option is a row, with its parser.
 #include "launcher/tools/measure/bench/bench_options.h"
 
 #include <algorithm>

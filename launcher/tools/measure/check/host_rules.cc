@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
-#include <map>
 #include <optional>
 
+#include "launcher/tools/measure/check/host_rule.h"
 #include "launcher/tools/measure/check/rate_table.h"
 #include "launcher/tools/measure/text_format.h"
 
@@ -45,43 +45,7 @@ std::string count_text(std::uint64_t count) {
 
 std::string or_unknown(const std::string& found) { return found.empty() ? "not known" : found; }
 
-// One host among all.
-struct Case {
-  const Measurements& all;
-  int host;
-  const HostFacts& facts;
-  double clock_us = 0;
-
-  // What most hosts have; the lowest of those that equally many have.
-  template <class T>
-  T usual(T HostFacts::*member) const {
-    std::map<T, int> counts;
-    for (const HostFacts& one : all.facts) ++counts[one.*member];
-    return std::max_element(
-               counts.begin(), counts.end(),
-               [](const auto& left, const auto& right) { return left.second < right.second; })
-        ->first;
-  }
-};
-
-// What a rule makes of a host.
-struct Opinion {
-  std::string found;
-  std::string expected;
-  bool fine = true;
-  std::string why;
-  std::string advice;
-};
-
-enum class About { kHost, kNetwork };
-
-struct Rule {
-  const char* what;
-  Opinion (*judge)(const Case& at);
-  About about = About::kHost;  // a host that is checked alone has no network device
-};
-
-Opinion cpus(const Case& at) {
+Opinion cpus(const HostCase& at) {
   const int usual = at.usual(&HostFacts::cpus_allowed);
   return {
       .found = text("%d of %d", at.facts.cpus_allowed, at.facts.cpus_online),
@@ -91,7 +55,7 @@ Opinion cpus(const Case& at) {
       .advice = "check for offline CPUs, and the CPU affinity of the program that starts agents"};
 }
 
-Opinion quota(const Case& at) {
+Opinion quota(const HostCase& at) {
   const double found = at.facts.cpu_quota;
   return {.found = found > 0 ? text("%.2f CPUs", found) : "none",
           .expected = text("none, or at least %d", at.facts.cpus_allowed),
@@ -100,7 +64,7 @@ Opinion quota(const Case& at) {
           .advice = "raise cpu.max (cpu.cfs_quota_us) of the job's control group"};
 }
 
-Opinion memory(const Case& at) {
+Opinion memory(const HostCase& at) {
   const std::uint64_t usual = at.usual(&HostFacts::memory_bytes);
   const auto found = static_cast<double>(at.facts.memory_bytes);
   return {.found = size_text(at.facts.memory_bytes),
@@ -110,7 +74,7 @@ Opinion memory(const Case& at) {
           .advice = "check for failed memory modules, or leave the host out"};
 }
 
-Opinion free_memory(const Case& at) {
+Opinion free_memory(const HostCase& at) {
   const auto all = static_cast<double>(at.facts.memory_bytes);
   const auto left = static_cast<double>(at.facts.memory_available_bytes);
   return {.found = size_text(at.facts.memory_available_bytes),
@@ -120,7 +84,7 @@ Opinion free_memory(const Case& at) {
           .advice = "check for other programs on the host"};
 }
 
-Opinion memory_limit(const Case& at) {
+Opinion memory_limit(const HostCase& at) {
   return {.found = size_text(at.facts.memory_limit_bytes),
           .expected = "unlimited",
           .fine = at.facts.memory_limit_bytes == kNoLimit,
@@ -128,7 +92,7 @@ Opinion memory_limit(const Case& at) {
           .advice = "raise memory.max of the job's control group, or use less memory"};
 }
 
-Opinion memory_speed(const Case& at) {
+Opinion memory_speed(const HostCase& at) {
   std::vector<double> speeds;
   double found = 0;
   for (const probe::Spin& spin : at.all.spins) {
@@ -144,7 +108,7 @@ Opinion memory_speed(const Case& at) {
           .advice = "check for other programs, missing memory modules and power limits"};
 }
 
-Opinion memory_errors(const Case& at) {
+Opinion memory_errors(const HostCase& at) {
   return {.found = std::to_string(at.facts.memory_errors).append(" uncorrected"),
           .expected = "0 uncorrected",
           .fine = at.facts.memory_errors == 0,
@@ -152,7 +116,7 @@ Opinion memory_errors(const Case& at) {
           .advice = "find the module in /sys/devices/system/edac/mc, and replace it"};
 }
 
-Opinion load(const Case& at) {
+Opinion load(const HostCase& at) {
   return {.found = text("%.1f", at.facts.load),
           .expected = text("less than its %d CPUs", at.facts.cpus_online),
           .fine = at.facts.cpus_online <= 0 || at.facts.load < at.facts.cpus_online,
@@ -160,7 +124,7 @@ Opinion load(const Case& at) {
           .advice = "check for other programs on the host (top)"};
 }
 
-Opinion temporary_files(const Case& at) {
+Opinion temporary_files(const HostCase& at) {
   const std::uint64_t found = at.facts.tmp_free_bytes;
   return {.found = found == kNoLimit ? "not known" : size_text(found).append(" free"),
           .expected = size_text(kEnoughTemporary).insert(0, "at least "),
@@ -169,7 +133,7 @@ Opinion temporary_files(const Case& at) {
           .advice = "delete files in /tmp"};
 }
 
-Opinion pids_limit(const Case& at) {
+Opinion pids_limit(const HostCase& at) {
   return {.found = count_text(at.facts.pids_limit),
           .expected = text("at least %llu", static_cast<unsigned long long>(kEnoughPids)),
           .fine = at.facts.pids_limit >= kEnoughPids,
@@ -177,7 +141,7 @@ Opinion pids_limit(const Case& at) {
           .advice = "raise pids.max of the job's control group"};
 }
 
-Opinion numa(const Case& at) {
+Opinion numa(const HostCase& at) {
   const int usual = at.usual(&HostFacts::numa_nodes);
   return {.found = text("%d nodes", at.facts.numa_nodes),
           .expected = text("%d, like most hosts", usual),
@@ -186,7 +150,7 @@ Opinion numa(const Case& at) {
           .advice = "compare the firmware's settings (NPS, SNC) with those of the others"};
 }
 
-Opinion numa_balancing(const Case& at) {
+Opinion numa_balancing(const HostCase& at) {
   const bool is_on = at.facts.numa_balancing == "1" && at.facts.numa_nodes > 1;
   return {.found = or_unknown(at.facts.numa_balancing),
           .expected = "0 with several nodes",
@@ -195,7 +159,7 @@ Opinion numa_balancing(const Case& at) {
           .advice = "sysctl kernel.numa_balancing=0"};
 }
 
-Opinion governor(const Case& at) {
+Opinion governor(const HostCase& at) {
   const std::string& found = at.facts.governor;
   return {.found = found.empty() ? "none" : found,
           .expected = "performance, or none",
@@ -204,7 +168,7 @@ Opinion governor(const Case& at) {
           .advice = "cpupower frequency-set -g performance"};
 }
 
-Opinion smt(const Case& at) {
+Opinion smt(const HostCase& at) {
   const std::string usual = at.usual(&HostFacts::smt);
   return {.found = or_unknown(at.facts.smt),
           .expected = or_unknown(usual).append(", like most hosts"),
@@ -213,7 +177,7 @@ Opinion smt(const Case& at) {
           .advice = "/sys/devices/system/cpu/smt/control, or the firmware's setting"};
 }
 
-Opinion thp(const Case& at) {
+Opinion thp(const HostCase& at) {
   return {.found = or_unknown(at.facts.thp),
           .expected = "madvise or always",
           .fine = at.facts.thp != "never",
@@ -221,7 +185,7 @@ Opinion thp(const Case& at) {
           .advice = "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"};
 }
 
-Opinion memlock(const Case& at) {
+Opinion memlock(const HostCase& at) {
   const bool matters = !at.facts.rdma_device.empty();
   return {.found = size_text(at.facts.memlock_bytes),
           .expected = matters ? "unlimited" : "anything: there is no RDMA device",
@@ -230,7 +194,7 @@ Opinion memlock(const Case& at) {
           .advice = "ulimit -l unlimited where agents start (limits.conf, LimitMEMLOCK)"};
 }
 
-Opinion open_files(const Case& at) {
+Opinion open_files(const HostCase& at) {
   return {.found = count_text(at.facts.open_files),
           .expected = text("at least %llu", static_cast<unsigned long long>(kEnoughFiles)),
           .fine = at.facts.open_files >= kEnoughFiles,
@@ -238,7 +202,7 @@ Opinion open_files(const Case& at) {
           .advice = "raise the hard limit (limits.conf, LimitNOFILE)"};
 }
 
-Opinion shared_memory(const Case& at) {
+Opinion shared_memory(const HostCase& at) {
   if (at.facts.shm_error != 0)
     return {.found = std::strerror(at.facts.shm_error),
             .expected = "files can be made",
@@ -253,7 +217,7 @@ Opinion shared_memory(const Case& at) {
           .advice = "mount -o remount,size=50% /dev/shm, or --shm-size of the container"};
 }
 
-Opinion socket_buffers(const Case& at) {
+Opinion socket_buffers(const HostCase& at) {
   const std::uint64_t found = std::min(at.facts.receive_buffer_bytes, at.facts.send_buffer_bytes);
   return {.found = size_text(found),
           .expected = size_text(kEnoughSocketBuffer).insert(0, "at least "),
@@ -262,7 +226,7 @@ Opinion socket_buffers(const Case& at) {
           .advice = "raise the last number of net.ipv4.tcp_rmem and tcp_wmem"};
 }
 
-Opinion mtu(const Case& at) {
+Opinion mtu(const HostCase& at) {
   const int usual = at.usual(&HostFacts::mtu);
   const bool is_short =
       at.facts.mtu <= kPlainMtu && at.facts.rating_bits_per_s().value_or(0) >= kWorthLongFrames;
@@ -275,7 +239,7 @@ Opinion mtu(const Case& at) {
           .advice = "ip link set dev DEVICE mtu N, the same on hosts and switches"};
 }
 
-Opinion nic_rate(const Case& at) {
+Opinion nic_rate(const HostCase& at) {
   const std::int64_t usual = at.usual(&HostFacts::rate_mbit);
   const auto rated = [](std::int64_t mbit) {
     return mbit > 0 ? text("%lld Mbit/s", static_cast<long long>(mbit)) : "not stated";
@@ -289,7 +253,7 @@ Opinion nic_rate(const Case& at) {
           .advice = "check the cable, the transceiver and the port of the switch (ethtool DEVICE)"};
 }
 
-Opinion clock_offset(const Case& at) {
+Opinion clock_offset(const HostCase& at) {
   const double tenths_ms = std::round(at.clock_us / 100);
   return {.found = tenths_ms == 0 ? "0.0 ms" : text("%+.1f ms", tenths_ms / 10),
           .expected = text("within %.0f ms of the first host", kClockUs / 1000),
@@ -298,7 +262,7 @@ Opinion clock_offset(const Case& at) {
           .advice = "run chrony or another NTP client there"};
 }
 
-constexpr Rule kRules[] = {
+constexpr HostRule kRules[] = {
     {"CPUs", cpus},
     {"CPU quota", quota},
     {"memory", memory},
@@ -318,10 +282,21 @@ constexpr Rule kRules[] = {
     {"/dev/shm", shared_memory},
     {"/tmp", temporary_files},
     {"socket buffers", socket_buffers},
-    {"MTU", mtu, About::kNetwork},
-    {"NIC rate", nic_rate, About::kNetwork},
-    {"clock", clock_offset, About::kNetwork},
+    {"MTU", mtu, true},
+    {"NIC rate", nic_rate, true},
+    {"clock", clock_offset, true},
 };
+
+Finding finding_by(const HostRule& rule, const HostCase& at) {
+  Opinion opinion = rule.judge(at);
+  return {.host = at.all.hosts[static_cast<std::size_t>(at.host)],
+          .what = rule.what,
+          .found = std::move(opinion.found),
+          .expected = std::move(opinion.expected),
+          .fine = opinion.fine,
+          .why = std::move(opinion.why),
+          .advice = opinion.fine ? "" : std::move(opinion.advice)};
+}
 
 }  // namespace
 
@@ -329,23 +304,18 @@ std::vector<Finding> find_on_hosts(const Measurements& measured) {
   std::vector<Finding> findings;
   if (measured.facts.size() != measured.hosts.size()) return findings;
   const std::vector<double> clocks = clock_offsets_us(measured);
+  const bool has_gpus = std::ranges::any_of(
+      measured.facts, [](const HostFacts& one) { return one.gpus > 0 || !one.gpu_error.empty(); });
   for (std::size_t host = 0; host < measured.hosts.size(); ++host) {
-    const Case at{.all = measured,
-                  .host = static_cast<int>(host),
-                  .facts = measured.facts[host],
-                  .clock_us = clocks[host]};
-    for (const Rule& rule : kRules) {
-      if (rule.about == About::kNetwork && measured.hosts.size() == 1) continue;
-      Opinion opinion = rule.judge(at);
-      if (opinion.fine) opinion.advice = "";
-      findings.push_back({.host = measured.hosts[host],
-                          .what = rule.what,
-                          .found = std::move(opinion.found),
-                          .expected = std::move(opinion.expected),
-                          .fine = opinion.fine,
-                          .why = std::move(opinion.why),
-                          .advice = std::move(opinion.advice)});
-    }
+    const HostCase at{.all = measured,
+                      .host = static_cast<int>(host),
+                      .facts = measured.facts[host],
+                      .clock_us = clocks[host]};
+    for (const HostRule& rule : kRules)
+      if (measured.hosts.size() > 1 || !rule.is_about_network)
+        findings.push_back(finding_by(rule, at));
+    if (!has_gpus) continue;
+    for (const HostRule& rule : gpu_rules()) findings.push_back(finding_by(rule, at));
   }
   return findings;
 }

@@ -1,5 +1,6 @@
 // paceline-probe: one rank that measures Paceline, or the loop without it, or hosts and the ways
 // between them, or that replays a training step.
+#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <span>
@@ -14,6 +15,7 @@
 #include "comm/base/try.h"
 #include "launcher/tools/measure/probe/check/check_orders.h"
 #include "launcher/tools/measure/probe/check/check_rank.h"
+#include "launcher/tools/measure/probe/check/gpu_facts.h"
 #include "launcher/tools/measure/probe/gradient/gradient_orders.h"
 #include "launcher/tools/measure/probe/gradient/replay.h"
 #include "launcher/tools/measure/probe/loop/gpu.h"
@@ -45,8 +47,10 @@ Status measure_raw(const Orders& orders) {
 
 Status check(std::span<const std::string> words) {
   PACELINE_TRY_ASSIGN(const CheckOrders orders, parse_check_orders(words));
+  // Before init() makes threads.
+  const HostFacts of_gpus = read_gpu_facts(SystemClock(), std::chrono::seconds(3));
   PACELINE_TRY_ASSIGN(Communicator world, Communicator::init());
-  return run_check(world, orders);
+  return run_check(world, orders, of_gpus);
 }
 
 Status replay(std::span<const std::string> words) {

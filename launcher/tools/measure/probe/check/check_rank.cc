@@ -115,8 +115,8 @@ std::string joined(const std::vector<std::string>& lines) {
 
 class CheckRank {
  public:
-  CheckRank(Communicator& world, const CheckOrders& orders)
-      : world_(world), control_(world), orders_(orders) {}
+  CheckRank(Communicator& world, const CheckOrders& orders, const HostFacts& of_gpus)
+      : world_(world), control_(world), orders_(orders), of_gpus_(of_gpus) {}
 
   Status run() {
     PACELINE_TRY(world_.set_timeout(kPatience));
@@ -142,7 +142,7 @@ class CheckRank {
     device_ = device_of(address);
     PACELINE_TRY_ASSIGN(const Environment environment, read_environment());
     PACELINE_TRY_ASSIGN(LinkDoor door, LinkDoor::open(address, clock_, environment.port_range));
-    const HostFacts facts = read_host_facts("", device_);
+    const HostFacts facts = read_host_facts("", device_, of_gpus_);
     const std::string own = with_port(address, door.port()) + "\n" + facts.boot_id + "\n" +
                             to_line(control_.rank(), facts);
     door_.emplace(std::move(door));
@@ -300,6 +300,7 @@ class CheckRank {
   Communicator& world_;
   Control control_;
   const CheckOrders orders_;
+  const HostFacts of_gpus_;
   const SystemClock clock_;
   const SystemWallClock wall_clock_;
   std::string device_;
@@ -312,8 +313,8 @@ class CheckRank {
 
 }  // namespace
 
-Status run_check(Communicator& world, const CheckOrders& orders) {
-  return CheckRank(world, orders).run();
+Status run_check(Communicator& world, const CheckOrders& orders, const HostFacts& of_gpus) {
+  return CheckRank(world, orders, of_gpus).run();
 }
 
 }  // namespace paceline::probe
