@@ -80,6 +80,8 @@ class CommunicatorCore final : private EndsAtExit {
     if (!device_.may_serve(request)) return std::nullopt;
     return start_found(request);
   }
+  /// For code that holds the engine's baton.
+  DeviceOperations& on_devices() { return device_; }
   /// See Communicator.
   Status close();
   Status set_timeout(std::chrono::milliseconds timeout);

@@ -59,6 +59,12 @@ class DeviceOperations final : private DeviceGroupSetup::Owner {
   /// Starts an operation on the memory of this device, or ends it at once with an error. With the
   /// engine's baton held.
   std::shared_ptr<const WorkCompletion> start(const OperationRequest& request, Device& device);
+  /// Does a library carry out reductions of this type? The same on all ranks. Known once one
+  /// operation on device memory has ended. With the engine's baton held.
+  bool reduces_by_library(DataType type) const {
+    return group_lane_ != nullptr && held_.parts().determinism == Determinism::kFast &&
+           setup_->serves(type);
+  }
   /// See DeviceLane.
   void leave();
 

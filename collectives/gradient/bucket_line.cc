@@ -103,7 +103,7 @@ bool BucketLine::start_next(FunctionRef<bool(std::size_t)> is_ready, TimePoint n
       {.bucket = turn.bucket,
        .bytes = bytes,
        .started_at = now,
-       .completion = communicator_.start(state.reduction->request(turn.operation, all_have_data))});
+       .completion = start_(turn.bucket, state.reduction->request(turn.operation, all_have_data))});
   return true;
 }
 
@@ -124,6 +124,7 @@ bool BucketLine::work(FunctionRef<bool(std::size_t)> is_ready, StepTally& tally)
 bool BucketLine::may_be_worked_on(State& state, bool is_ready) {
   if (!is_ready || state.is_in_flight || state.is_worked) return false;
   if (state.stage > state.reduction->operations()) return false;
+  if (!ranks_ && state.reduction->needs_ranks()) return false;
   if (!std::exchange(state.has_begun, true)) state.reduction->begin();
   return true;
 }

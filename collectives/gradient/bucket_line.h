@@ -9,12 +9,14 @@
 // idle while the next is prepared.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <paceline/status.h>
@@ -42,9 +44,12 @@ class BucketLine {
     std::size_t bytes_in_flight = SIZE_MAX;  ///< one operation is always in flight
     std::size_t operations_in_flight = 4;
   };
+  /// Starts the operation of a bucket. The request is borrowed.
+  using Start = std::function<std::shared_ptr<const Completion>(std::size_t bucket,
+                                                                const OperationRequest& request)>;
   /// `communicator` is borrowed.
-  BucketLine(HeldCommunicator& communicator, const Limits& limits)
-      : communicator_(communicator), limits_(limits) {}
+  BucketLine(HeldCommunicator& communicator, const Limits& limits, Start start)
+      : communicator_(communicator), limits_(limits), start_(std::move(start)) {}
 
   /// Between steps: what travels, a reduction for each of the schedule's buckets.
   void set_buckets(const Schedule& schedule, std::vector<std::unique_ptr<BucketReduction>> buckets);
@@ -68,8 +73,11 @@ class BucketLine {
   double sum_of_squares() const;
   /// Why an operation has failed: nothing moves any more.
   const Status& failure() const { return failure_; }
-  /// No operation is in flight.
-  bool is_still() const { return in_flight_.empty(); }
+  /// No operation uses memory any more; also after a failure.
+  bool is_still() const {
+    return std::ranges::all_of(in_flight_,
+                               [](const Flight& one) { return one.completion->has_ended(); });
+  }
 
   /// Of the operations since it was asked to forget: what each took for its plain_bytes().
   PathMeter& meter() { return meter_; }
@@ -101,6 +109,7 @@ class BucketLine {
 
   HeldCommunicator& communicator_;
   const Limits limits_;
+  const Start start_;
   std::vector<State> states_;
   std::vector<Turn> turns_;
   std::size_t next_turn_ = 0;

@@ -13,9 +13,9 @@ namespace paceline {
 struct StepTally {
   static constexpr std::size_t kNone = SIZE_MAX;
 
-  std::uint64_t ranks = 1;             ///< that have data; from the second stage on
-  double sum_of_squares = 0;           ///< of what has been reduced of the bucket
-  std::size_t overflow = kNone;        ///< the first gradient that is not finite, reduced
+  std::uint64_t ranks = 1;       ///< that have data; from the second stage on, or see needs_ranks()
+  double sum_of_squares = 0;     ///< of what has been reduced of the bucket
+  std::size_t overflow = kNone;  ///< the first gradient that is not finite, reduced
   std::size_t local_overflow = kNone;  ///< and before, of this rank
 };
 
@@ -26,6 +26,9 @@ class BucketReduction {
 
   /// How many operations a step takes, always as many, and the same on every rank.
   virtual std::size_t operations() const = 0;
+  /// Its work begins when it is known how many ranks have data. Otherwise the first stage may begin
+  /// before that.
+  virtual bool needs_ranks() const { return false; }
   /// A new step: its gradients are ready.
   virtual void begin() = 0;
   /// Does a part of the work that comes before operation `stage`, or, of the last stage, behind all

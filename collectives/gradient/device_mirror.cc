@@ -193,6 +193,49 @@ Status DeviceMirror::enqueue_down(const ByteSpan& place, const void* from, const
   return device_.record(down.arrived, down_);
 }
 
+// ---- On the device ----
+
+Status DeviceMirror::copy_within(const ByteSpan& place, const void* from, DeviceStream stream) {
+  PACELINE_TRY(held_.failure());
+  PACELINE_TRY(note(device_.copy_within(at(place.begin), from, place.bytes, stream)));
+  return note(watch_end(stream));
+}
+
+// For drain() and leave().
+Status DeviceMirror::watch_end(DeviceStream stream) {
+  PACELINE_TRY_ASSIGN(const DeviceEvent ended, events_.take());
+  withins_.push_back(ended);
+  keep_driven();
+  return device_.record(ended, stream);
+}
+
+Status DeviceMirror::order_after(std::span<const std::size_t> gradients) {
+  PACELINE_TRY(held_.failure());
+  for (const std::size_t gradient : gradients)
+    if (written_[gradient] != nullptr)
+      PACELINE_TRY(note(device_.let_wait(down_, written_[gradient])));
+  return {};
+}
+
+Status DeviceMirror::clear(std::span<const ByteSpan> places, DeviceStream stream) {
+  PACELINE_TRY(held_.failure());
+  PACELINE_TRY(note(let_down_wait_for(stream)));
+  for (const DeviceEvent written : written_)
+    if (written != nullptr) PACELINE_TRY(note(device_.let_wait(down_, written)));
+  for (const ByteSpan& place : places)
+    PACELINE_TRY(
+        note(device_.copy_up(at(place.begin), host_.data() + place.begin, place.bytes, down_)));
+  return note(watch_end(down_));
+}
+
+Status DeviceMirror::let_down_wait_for(DeviceStream stream) {
+  PACELINE_TRY_ASSIGN(const DeviceEvent reached, events_.take());
+  Status how = device_.record(reached, stream);
+  if (how.ok()) how = device_.let_wait(down_, reached);
+  events_.give_back(reached);
+  return how;
+}
+
 // ---- Up ----
 
 Status DeviceMirror::order_up_after(DeviceStream stream) {
@@ -217,7 +260,7 @@ Status DeviceMirror::copy_up(std::size_t bucket, std::span<const ByteSpan> spans
 
 Status DeviceMirror::enqueue_up(std::span<const ByteSpan> spans, DeviceEvent returned) {
   if (up_after_ != nullptr) {
-    if (!downs_.empty()) PACELINE_TRY(device_.let_wait(up_, downs_.back().arrived));
+    for (const Down& down : downs_) PACELINE_TRY(device_.let_wait(up_, down.written));
     PACELINE_TRY(device_.let_wait(up_, up_after_));
     events_.give_back(std::exchange(up_after_, nullptr));
   }
@@ -249,6 +292,7 @@ Status DeviceMirror::let_wait(DeviceStream stream) {
 bool DeviceMirror::drive(TimePoint now) {
   bool moved = land_down();
   moved |= land_up();
+  moved |= land_within();
   check_deadlines(now);
   if (!held_.failure().ok()) drained_by_ = std::min(drained_by_, now + kDrainTime);
   if (now >= drained_by_ && !is_still()) abandon();
@@ -275,6 +319,16 @@ bool DeviceMirror::land_up() {
   while (!ups_.empty() && has_passed(ups_.front().returned)) {
     events_.give_back(ups_.front().returned);
     ups_.pop_front();
+    moved = true;
+  }
+  return moved;
+}
+
+bool DeviceMirror::land_within() {
+  bool moved = false;
+  while (!withins_.empty() && has_passed(withins_.front())) {
+    events_.give_back(withins_.front());
+    withins_.pop_front();
     moved = true;
   }
   return moved;
@@ -308,6 +362,7 @@ void DeviceMirror::check_deadlines(TimePoint now) {
 void DeviceMirror::abandon() {
   downs_.clear();
   ups_.clear();
+  withins_.clear();
   is_left_behind_ = true;
 }
 

@@ -7,6 +7,10 @@
 //   stream up                                                      +--- copy ---> returned
 //   caller's stream                                                                 +--- forward
 //
+// If a library such as NCCL reduces buckets in the memory of the device, there are no copies: the
+// operations of a bucket begin, in the order of the stream `down`, after kernels have written its
+// gradients.
+//
 // After an error no copy is enqueued. Those that were enqueued are waited for: for a second, since
 // the device or a stream of the caller may be stuck. Then the memory is never freed.
 #pragma once
@@ -67,6 +71,12 @@ class DeviceMirror final : private Driver {
   void leave();
   /// Copies may still run after leave(), so the arena's memory must stay.
   bool is_left_behind() const { return is_left_behind_; }
+  /// Operations may still use the memory. For after leave().
+  void leave_behind() { is_left_behind_ = true; }
+
+  Device& device() const { return device_; }
+  /// The stream of operations on the memory.
+  DeviceStream stream() const { return down_; }
 
   // With the engine's baton held. A device error ends the communicator, and is returned.
 
@@ -82,8 +92,17 @@ class DeviceMirror final : private Driver {
   /// By gradient: copy_down() was called in this step.
   const std::vector<bool>& handed_in() const { return handed_in_; }
 
-  /// Later copies up begin after the work that was enqueued on this stream, and after the copies
-  /// down of this step: so also after what came before ready() on other streams of the caller.
+  /// Copies a gradient from elsewhere on the device to its place, in the order of `stream`.
+  Status copy_within(const ByteSpan& place, const void* from, DeviceStream stream);
+  /// Operations on stream() begin after kernels have written these gradients.
+  Status order_after(std::span<const std::size_t> gradients);
+  /// Zeros for gradients that no kernel has written: copies of the arena's. They come before later
+  /// operations on stream(), and after the work that was enqueued on `stream`, or before ready() of
+  /// other gradients.
+  Status clear(std::span<const ByteSpan> places, DeviceStream stream);
+
+  /// Later copies up begin after the work that was enqueued on this stream, and after what came
+  /// before ready() of other gradients in this step, on any stream.
   Status order_up_after(DeviceStream stream);
   /// Copies a reduced bucket to the device.
   Status copy_up(std::size_t bucket, std::span<const ByteSpan> spans);
@@ -121,8 +140,11 @@ class DeviceMirror final : private Driver {
   Status fill_with_zeros();
   Status enqueue_down(const ByteSpan& place, const void* from, const Down& down);
   Status enqueue_up(std::span<const ByteSpan> spans, DeviceEvent returned);
+  Status watch_end(DeviceStream stream);
+  Status let_down_wait_for(DeviceStream stream);
   bool land_down();
   bool land_up();
+  bool land_within();
   bool has_passed(DeviceEvent event);
   void check_deadlines(TimePoint now);
   void abandon();
@@ -130,7 +152,7 @@ class DeviceMirror final : private Driver {
   void stop_driving();
   Status note(Status how);
   const Up* up_of(std::size_t bucket) const;
-  bool is_still() const { return downs_.empty() && ups_.empty(); }
+  bool is_still() const { return downs_.empty() && ups_.empty() && withins_.empty(); }
   TimePoint deadline() const;
 
   HeldCommunicator& held_;
@@ -150,6 +172,7 @@ class DeviceMirror final : private Driver {
   DeviceEvent up_after_ = nullptr;    // what the next copy up comes after; null: nothing
   std::deque<Down> downs_;            // on their way, in the order of the stream
   std::deque<Up> ups_;
+  std::deque<DeviceEvent> withins_;          // after copies that no other event follows
   TimePoint drained_by_ = TimePoint::max();  // after an error
   bool is_left_behind_ = false;
   bool is_attached_ = false;

@@ -35,7 +35,7 @@ GradientOptions without_measuring(GradientOptions options, Determinism determini
 
 GradientCore::GradientCore(Communicator own, GradientArena arena,
                            std::unique_ptr<DeviceMirror> mirror, std::vector<Parameter> parameters,
-                           const GradientOptions& options)
+                           const GradientOptions& options, bool by_library)
     : communicator_(std::move(own)),
       own_(*communicator_.core()),
       held_(own_.held()),
@@ -44,6 +44,7 @@ GradientCore::GradientCore(Communicator own, GradientArena arena,
       mirror_(std::move(mirror)),
       parameters_(std::move(parameters)),
       options_(without_measuring(options, own_.parts().determinism)),
+      by_library_(by_library),
       measures_(own_.parts().determinism == Determinism::kFast),
       digest_(digest_of(parameters_, options)),
       readiness_(uses_of(parameters_)),
@@ -53,7 +54,10 @@ GradientCore::GradientCore(Communicator own, GradientArena arena,
       feedback_(policy_.keeps_residuals() ? arena_.bytes() / sizeof(float) : 0),
       bases_(arena_, static_cast<std::size_t>(options.power_sgd_rank)),
       measured_(arena_, parameters_, options_),
-      line_(held_, {.bytes_in_flight = options.max_bytes_in_flight}),
+      line_(held_, {.bytes_in_flight = options.max_bytes_in_flight},
+            [this](std::size_t bucket, const OperationRequest& request) {
+              return start_operation(bucket, request);
+            }),
       heads_(static_cast<std::size_t>(own_.group().size())) {
   set_schedule(measured_.first(is_frozen_, policy_.current() != Codec::kNone), {});
   if (options.codec == Codec::kAuto && !measures_)
@@ -77,7 +81,9 @@ GradientCore::~GradientCore() {
     engine_->detach(*this);
   }
   if (mirror_ == nullptr) return;
+  const bool is_still = drain_library();
   mirror_->leave();
+  if (!is_still) mirror_->leave_behind();
   if (mirror_->is_left_behind()) arena_.leave_behind();
 }
 
@@ -205,7 +211,7 @@ bool GradientCore::drive(TimePoint now) {
   const auto is_ready = [this](std::size_t bucket) { return readiness_.is_ready(bucket); };
   const bool line_moved = line_.drive(is_ready, tally_, now);
   if (!line_.failure().ok()) fail(line_.failure());
-  if (line_moved && mirror_ != nullptr) copy_up();
+  if (line_moved && mirror_ != nullptr && !by_library_) copy_up();
   return moved || line_moved;
 }
 

@@ -40,9 +40,10 @@ using WaitingStream = std::optional<DeviceStream>;
 
 class GradientCore final : private Driver, private DeviceMirror::Owner {
  public:
-  /// `mirror`: null if the gradients lie in the arena.
+  /// `mirror`: null if the gradients lie in the arena. `by_library`: a library such as NCCL reduces
+  /// them in its memory; see by_library().
   GradientCore(Communicator own, GradientArena arena, std::unique_ptr<DeviceMirror> mirror,
-               std::vector<Parameter> parameters, const GradientOptions& options);
+               std::vector<Parameter> parameters, const GradientOptions& options, bool by_library);
   ~GradientCore() override;
   GradientCore(const GradientCore&) = delete;
   GradientCore& operator=(const GradientCore&) = delete;
@@ -121,10 +122,15 @@ class GradientCore final : private Driver, private DeviceMirror::Owner {
   }
 
   // With device memory (gradient_on_device.cc).
+  std::shared_ptr<const Completion> start_operation(std::size_t bucket,
+                                                    const OperationRequest& request);
+  Status mark_on_device(std::size_t parameter, const void* from, DeviceStream stream);
   Status check_stream(DeviceStream stream) const;
   Status check_from(std::size_t parameter, const void* gradient) const;
   Status ready_on_device(std::size_t parameter, const void* from, DeviceStream stream);
   Status copy_down(std::size_t parameter, const void* from);
+  Status clear_on_device(std::span<const std::size_t> unused, DeviceStream stream);
+  ByteSpan bytes_of(std::size_t parameter) const;
   Status mark_unused_on_device(DeviceStream stream);
   void copy_up();
   bool is_back(std::size_t bucket, WaitingStream stream) const;
@@ -132,6 +138,7 @@ class GradientCore final : private Driver, private DeviceMirror::Owner {
   Status let_wait(std::span<const std::size_t> buckets, WaitingStream stream);
   Status let_wait_for_all(WaitingStream stream);
   void drain_after_failure();
+  bool drain_library();
   // `outcome`: of a call that returns to a caller who may free memory after an error.
   template <class Outcome>
   Outcome drained(Outcome outcome) {
@@ -152,6 +159,7 @@ class GradientCore final : private Driver, private DeviceMirror::Owner {
   const std::unique_ptr<DeviceMirror> mirror_;  // null: gradients lie in the arena
   const std::vector<Parameter> parameters_;
   const GradientOptions options_;
+  const bool by_library_;       // reduces gradients in device memory
   const bool measures_;         // buckets and codecs depend on measured times
   const std::uint64_t digest_;  // of parameters and options
 

@@ -1,5 +1,7 @@
-// The part of GradientCore for gradients in device memory: it copies them before and after buckets.
+// The part of GradientCore for gradients in device memory: it copies them before and after buckets,
+// or lets a library such as NCCL reduce them there.
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -9,6 +11,12 @@
 #include "comm/base/try.h"
 
 namespace paceline {
+namespace {
+
+// DeviceGroupLane waits up to 5 s for a library that it has stopped.
+constexpr Duration kLibraryTime = std::chrono::seconds(10);
+
+}  // namespace
 
 Status GradientCore::check_stream(DeviceStream stream) const {
   if (mirror_ != nullptr) return mirror_->check_stream(stream);
@@ -40,6 +48,7 @@ Status GradientCore::ready_on_device(std::size_t parameter, const void* from, De
   if (!failure_.ok()) return failure_;
   const bool is_handed_in = !is_accumulating_ && mirror_->handed_in()[parameter];
   if (is_handed_in || readiness_.is_marked(parameter)) return ready_too_often(parameter);
+  if (by_library_) return mark_on_device(parameter, from, stream);
   const bool is_empty = arena_.of(parameter).empty();
   if (!is_empty) PACELINE_TRY(mirror_->note_written(parameter, stream));
   if (!is_empty && !is_accumulating_ && readiness_.is_last_use(parameter))
@@ -49,9 +58,32 @@ Status GradientCore::ready_on_device(std::size_t parameter, const void* from, De
 }
 
 Status GradientCore::copy_down(std::size_t parameter, const void* from) {
-  const ByteSpan place{.begin = arena_.place(parameter).begin,
-                       .bytes = arena_.of(parameter).size()};
-  return mirror_->copy_down(parameter, place, from);
+  return mirror_->copy_down(parameter, bytes_of(parameter), from);
+}
+
+ByteSpan GradientCore::bytes_of(std::size_t parameter) const {
+  return {.begin = arena_.place(parameter).begin, .bytes = arena_.of(parameter).size()};
+}
+
+// Kernels that have been enqueued come before the operation of the bucket, so it can start now.
+Status GradientCore::mark_on_device(std::size_t parameter, const void* from, DeviceStream stream) {
+  const ByteSpan place = bytes_of(parameter);
+  if (from != nullptr && place.bytes > 0) PACELINE_TRY(mirror_->copy_within(place, from, stream));
+  if (place.bytes > 0) PACELINE_TRY(mirror_->note_written(parameter, stream));
+  const auto marked = readiness_.mark(parameter, since_opened_us());
+  if (marked == Readiness::Marked::kWholeBucket && !is_accumulating_) engine_->nudge();
+  return {};
+}
+
+// In a driver.
+std::shared_ptr<const Completion> GradientCore::start_operation(std::size_t bucket,
+                                                                const OperationRequest& request) {
+  if (!by_library_) return held_.start(request);
+  OperationRequest on_device = request;
+  on_device.stream = mirror_->stream();
+  // An error has ended the communicator, which refuses the operation then.
+  (void)mirror_->order_after(schedule_.buckets[bucket].gradients);
+  return own_.on_devices().start(on_device, mirror_->device());
 }
 
 // In a driver: the engine looks at the buckets next.
@@ -72,13 +104,17 @@ Status GradientCore::mark_unused_on_device(DeviceStream stream) {
       if (is_frozen_[i] || readiness_.is_marked(i) || mirror_->handed_in()[i]) continue;
       if (!is_touched_[i] && !readiness_.has_begun(i))
         unused.push_back(i);
-      else if (!arena_.of(i).empty())
+      else if (!by_library_ && !arena_.of(i).empty())
         PACELINE_TRY(copy_down(i, nullptr));
       else
         readiness_.mark_rest(i, since_us);
     }
     if (unused.empty()) return {};
-    PACELINE_TRY(mirror_->order_up_after(stream));
+    PACELINE_TRY(by_library_ ? clear_on_device(unused, stream) : mirror_->order_up_after(stream));
+  }
+  if (by_library_) {
+    for (const std::size_t i : unused) readiness_.mark_rest(i, since_us);
+    return {};
   }
   PACELINE_TRY(drive_until([this] { return mirror_->have_returned(); }));
   for (const std::size_t i : unused) {
@@ -87,6 +123,13 @@ Status GradientCore::mark_unused_on_device(DeviceStream stream) {
     readiness_.mark_rest(i, since_us);
   }
   return {};
+}
+
+Status GradientCore::clear_on_device(std::span<const std::size_t> unused, DeviceStream stream) {
+  std::vector<ByteSpan> places;
+  for (const std::size_t i : unused)
+    if (!arena_.of(i).empty()) places.push_back(bytes_of(i));
+  return mirror_->clear(places, stream);
 }
 
 // Each bucket that has been reduced since the last call.
@@ -99,13 +142,13 @@ void GradientCore::copy_up() {
 }
 
 bool GradientCore::is_back(std::size_t bucket, WaitingStream stream) const {
-  if (mirror_ == nullptr) return true;
+  if (mirror_ == nullptr || by_library_) return true;
   return stream ? mirror_->is_enqueued(bucket) : mirror_->has_returned(bucket);
 }
 
 // The line is done, so all buckets are enqueued.
 bool GradientCore::are_back(WaitingStream stream) const {
-  return mirror_ == nullptr || stream || mirror_->have_returned();
+  return mirror_ == nullptr || by_library_ || stream || mirror_->have_returned();
 }
 
 Status GradientCore::let_wait(std::span<const std::size_t> buckets, WaitingStream stream) {
@@ -123,7 +166,15 @@ Status GradientCore::let_wait_for_all(WaitingStream stream) {
 
 // Memory of the caller may be freed after an error.
 void GradientCore::drain_after_failure() {
-  if (mirror_ != nullptr && !own_.failure().ok()) mirror_->drain();
+  if (mirror_ == nullptr || own_.failure().ok()) return;
+  mirror_->drain();
+  (void)drain_library();
+}
+
+// False: its operations may still use the memory. They end soon after an error.
+bool GradientCore::drain_library() {
+  const auto is_still = [this] { return line_.is_still(); };
+  return !by_library_ || engine_->wait(is_still, Deadline::after(engine_->clock(), kLibraryTime));
 }
 
 }  // namespace paceline

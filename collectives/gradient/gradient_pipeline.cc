@@ -10,6 +10,7 @@
 #include "collectives/gradient/agreement.h"
 #include "collectives/gradient/device_mirror.h"
 #include "collectives/gradient/gradient_core.h"
+#include "collectives/requests.h"
 #include "comm/base/argument_error.h"
 #include "comm/base/try.h"
 
@@ -58,6 +59,25 @@ Result<GradientMemory> make_memory(HeldCommunicator& held, std::span<const Param
   return GradientMemory{.arena = std::move(arena), .mirror = std::move(mirror)};
 }
 
+// Without a codec, and if the CPU needs no look at gradients. Then a library may reduce them in the
+// memory of the device. The same on all ranks.
+bool may_use_library(const GradientOptions& options, Determinism determinism) {
+  return options.on_device && options.codec == Codec::kNone && !options.finds_overflow &&
+         !options.computes_norm && determinism == Determinism::kFast;
+}
+
+// Whether a library can, is known after an operation on device memory.
+Result<bool> can_use_library(CommunicatorCore& core, const DeviceMirror& mirror,
+                             std::span<const Parameter> parameters) {
+  OperationRequest empty = requests::all_reduce(nullptr, nullptr, 0, DataType::kFloat32);
+  empty.stream = mirror.stream();
+  PACELINE_TRY(core.run(std::move(empty)));
+  const Engine::Baton baton = core.parts().engine->hold();
+  return std::ranges::all_of(parameters, [&core](const Parameter& one) {
+    return core.on_devices().reduces_by_library(one.type);
+  });
+}
+
 Status moved_from() { return argument_error("this GradientPipeline was moved from"); }
 
 }  // namespace
@@ -95,9 +115,13 @@ Result<GradientPipeline> GradientPipeline::over(Communicator own, std::vector<Pa
   std::vector<PipelineOffer> offers(group.members.size());
   PACELINE_TRY(own.all_gather(&offer, offers.data(), PipelineOffer::kWords, DataType::kUInt64));
   PACELINE_TRY(judge_offers(offers, group, memory.status()));
-  return GradientPipeline(std::make_unique<GradientCore>(std::move(own), std::move(memory->arena),
-                                                         std::move(memory->mirror),
-                                                         std::move(parameters), options));
+  bool by_library = false;
+  if (may_use_library(options, own.core()->parts().determinism)) {
+    PACELINE_TRY_ASSIGN(by_library, can_use_library(*own.core(), *memory->mirror, parameters));
+  }
+  return GradientPipeline(std::make_unique<GradientCore>(
+      std::move(own), std::move(memory->arena), std::move(memory->mirror), std::move(parameters),
+      options, by_library));
 }
 
 std::span<std::byte> GradientPipeline::gradient(std::size_t parameter) const {

@@ -9,6 +9,7 @@
 
 #include "collectives/gradient/bucket_site.h"
 #include "collectives/gradient/coded_reduction.h"
+#include "collectives/gradient/device_reduction.h"
 #include "collectives/gradient/gradient_core.h"
 #include "collectives/gradient/plain_reduction.h"
 #include "collectives/requests.h"
@@ -54,6 +55,9 @@ Codec GradientCore::codec_of(const Bucket& bucket, const PathCost& path) const {
 }
 
 std::unique_ptr<BucketReduction> GradientCore::make_reduction(const Bucket& bucket, Codec codec) {
+  if (by_library_)
+    return make_device_reduction(mirror_->at(0), bucket, type_of(bucket), own_.group().size(),
+                                 options_.is_average);
   const BucketSite site(arena_, type_of(bucket), options_, feedback_.is_kept());
   if (codec == Codec::kNone) return make_plain_reduction(site, bucket, own_.group().size());
   const ByteSpan span = bucket.spans.front();
@@ -135,6 +139,7 @@ std::string GradientCore::describe() const {
   for (std::size_t i = 0; i < schedule_.buckets.size(); ++i) {
     const Bucket& bucket = schedule_.buckets[i];
     text += std::to_string(bucket.bytes()) + " bytes";
+    if (by_library_) text += " in GPU memory";
     if (codecs_[i] != Codec::kNone) text.append(" as ").append(name(codecs_[i]));
     text += ": ";
     text += printable(parameters_[bucket.gradients.front()].name);

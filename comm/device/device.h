@@ -55,6 +55,9 @@ class Device {
                            DeviceStream stream) = 0;
   virtual Status copy_up(void* device, const void* host, std::size_t bytes,
                          DeviceStream stream) = 0;
+  /// Both are memory of this device.
+  virtual Status copy_within(void* to, const void* from, std::size_t bytes,
+                             DeviceStream stream) = 0;
 
   /// Memory of the device, with unspecified contents, aligned to 256 bytes. Null for 0 bytes.
   /// destroy_memory() may wait for work that was enqueued.
@@ -88,7 +91,7 @@ class Devices {
 
 /// A module exports one of these as kDeviceModuleSymbol.
 struct DeviceModule {
-  static constexpr std::uint32_t kVersion = 3;
+  static constexpr std::uint32_t kVersion = 4;
 
   std::uint32_t version = kVersion;
   /// The devices are never destroyed. Null: the module cannot use the driver, and `why` says why.

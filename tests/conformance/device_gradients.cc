@@ -222,6 +222,8 @@ class DeviceTrainer final : public Trainer {
   std::vector<std::byte*> used_;
 };
 
+using Library = RunOptions::Library;
+
 // Each rank's outcome, on the host or the device.
 Status train(RunOptions options, const GradientOptions& pipeline_options,
              std::vector<Outcome>& outcomes) {
@@ -233,6 +235,8 @@ Status train(RunOptions options, const GradientOptions& pipeline_options,
     {
       PACELINE_TRY_ASSIGN(GradientPipeline pipeline,
                           GradientPipeline::over(std::move(world), model(), pipeline_options));
+      const bool by_library = pipeline.describe().find("in GPU memory") != std::string::npos;
+      if (by_library != (options.device_library != Library::kNone)) return wrong("the way");
       std::unique_ptr<Trainer> trainer =
           std::make_unique<HostTrainer>(pipeline, rank, options.ranks);
       if (pipeline_options.on_device)
@@ -242,6 +246,34 @@ Status train(RunOptions options, const GradientOptions& pipeline_options,
     const std::string broken = device.broken();
     return broken.empty() ? Status() : wrong(broken);
   });
+}
+
+// Of the model's gradients, step after step.
+void expect_near(const std::vector<std::byte>& expected, const std::vector<std::byte>& found,
+                 double apart) {
+  ASSERT_EQ(expected.size(), found.size());
+  ASSERT_FALSE(found.empty());
+  std::size_t at = 0;
+  const auto next = [&at](const std::vector<std::byte>& from, DataType type) -> double {
+    double value = 0;
+    float narrow = 0;
+    if (type == DataType::kFloat64)
+      std::memcpy(&value, from.data() + at, sizeof value);
+    else
+      std::memcpy(&narrow, from.data() + at, sizeof narrow);
+    return type == DataType::kFloat64 ? value : narrow;
+  };
+  for (int step = 0; step < kSteps; ++step) {
+    for (const Parameter& one : model()) {
+      if (one.name == "frozen") continue;
+      for (std::size_t i = 0; i < one.count; ++i) {
+        const double wanted = next(expected, one.type), got = next(found, one.type);
+        ASSERT_LE(std::abs(wanted - got), apart * std::abs(wanted))
+            << "step " << step << ", " << one.name << " " << i << ": " << got << ", not " << wanted;
+        at += size_of(one.type);
+      }
+    }
+  }
 }
 
 class DeviceGradients : public ::testing::TestWithParam<std::tuple<Mode, int, Codec>> {};
@@ -288,6 +320,44 @@ INSTANTIATE_TEST_SUITE_P(
              "_ranks_" + std::string(name(std::get<2>(info.param)));
     });
 
+// ---- By a library ----
+
+class DeviceGradientsByLibrary
+    : public ::testing::TestWithParam<std::tuple<Mode, int, RunOptions::Library>> {};
+
+// Sums are exact. An average of three may be rounded differently.
+TEST_P(DeviceGradientsByLibrary, AreThoseOfTheHost) {
+  const auto [mode, ranks, library] = GetParam();
+  GradientOptions options{.bucket_bytes = 6000, .finds_overflow = false};
+  for (const bool is_average : {false, true}) {
+    options.is_average = is_average;
+    for (const std::uint64_t seed : seeds(mode == Mode::kSimulation ? 5 : 1)) {
+      RunOptions run{.mode = mode, .ranks = ranks, .seed = seed};
+      std::vector<Outcome> on_host, on_device;
+      options.on_device = false;
+      Status status = train(run, options, on_host);
+      ASSERT_TRUE(status.ok()) << status.to_string();
+      options.on_device = true;
+      run.device_library = library;
+      status = train(run, options, on_device);
+      ASSERT_TRUE(status.ok()) << status.to_string();
+      for (std::size_t rank = 0; rank < on_host.size(); ++rank)
+        expect_near(on_host[rank].gradients, on_device[rank].gradients,
+                    is_average && ranks == 3 ? 1e-6 : 0);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, DeviceGradientsByLibrary,
+    ::testing::Combine(::testing::Values(Mode::kSimulation, Mode::kThreads, Mode::kDirectThreads),
+                       ::testing::Values(1, 2, 3),
+                       ::testing::Values(Library::kNccl, Library::kNcclWithoutRevoke)),
+    [](const auto& info) {
+      return name(std::get<0>(info.param)) + "_" + std::to_string(std::get<1>(info.param)) +
+             (std::get<2>(info.param) == Library::kNccl ? "_ranks" : "_ranks_without_revoke");
+    });
+
 // ---- Calls ----
 
 using PipelineBody = std::function<Status(GradientPipeline&, FakeDevices&, int rank)>;
@@ -300,9 +370,12 @@ Status run_pipelines(RunOptions options, const PipelineBody& body) {
     const int rank = world.rank();
     const std::vector<Parameter> parameters(4, Parameter{.name = "w", .count = 1000});
     {
+      const GradientOptions pipeline_options{
+          .bucket_bytes = 4000,
+          .finds_overflow = options.device_library == Library::kNone,
+          .on_device = true};
       PACELINE_TRY_ASSIGN(GradientPipeline pipeline,
-                          GradientPipeline::over(std::move(world), parameters,
-                                                 {.bucket_bytes = 4000, .on_device = true}));
+                          GradientPipeline::over(std::move(world), parameters, pipeline_options));
       PACELINE_TRY(body(pipeline, devices, rank));
     }
     devices.device(0).run_all();
@@ -327,9 +400,19 @@ TEST(DeviceGradientCalls, GradientsAreZerosAtFirst) {
   EXPECT_TRUE(status.ok()) << status.to_string();
 }
 
-TEST(DeviceGradientCalls, ThreadsMarkGradientsOnStreamsOfTheirOwn) {
+class DeviceGradientWays : public ::testing::TestWithParam<RunOptions::Library> {};
+INSTANTIATE_TEST_SUITE_P(All, DeviceGradientWays,
+                         ::testing::Values(Library::kNone, Library::kNccl,
+                                           Library::kNcclWithoutRevoke),
+                         [](const auto& info) {
+                           return std::string(info.param == Library::kNone   ? "copies"
+                                              : info.param == Library::kNccl ? "library"
+                                                                             : "without_revoke");
+                         });
+
+TEST_P(DeviceGradientWays, ThreadsMarkGradientsOnStreamsOfTheirOwn) {
   const Status status = run_pipelines(
-      {.mode = Mode::kThreads},
+      {.mode = Mode::kThreads, .device_library = GetParam()},
       [](GradientPipeline& pipeline, FakeDevices& devices, int rank) -> Status {
         FakeDevice& device = devices.device(0);
         const auto mark = [&](std::size_t i, DeviceStream stream, int step, Status& marked) {
@@ -360,9 +443,10 @@ TEST(DeviceGradientCalls, ThreadsMarkGradientsOnStreamsOfTheirOwn) {
   EXPECT_TRUE(status.ok()) << status.to_string();
 }
 
-TEST(DeviceGradientCalls, JoinGivesTheAveragesOfTheOthers) {
-  const Status status =
-      run_pipelines({}, [](GradientPipeline& pipeline, FakeDevices& devices, int rank) -> Status {
+TEST_P(DeviceGradientWays, JoinGivesTheAveragesOfTheOthers) {
+  const Status status = run_pipelines(
+      {.device_library = GetParam()},
+      [](GradientPipeline& pipeline, FakeDevices& devices, int rank) -> Status {
         FakeDevice& device = devices.device(0);
         auto* const seen = reinterpret_cast<float*>(device.seen(pipeline.gradient(1).data()));
         if (rank == 0) {
@@ -386,10 +470,11 @@ TEST(DeviceGradientCalls, JoinGivesTheAveragesOfTheOthers) {
 }
 
 // Work that reads an average lies before ready() of another gradient on the same stream.
-TEST(DeviceGradientCalls, AnUnusedGradientIsWrittenAfterEarlierReads) {
+TEST_P(DeviceGradientWays, AnUnusedGradientIsWrittenAfterEarlierReads) {
   for (const std::uint64_t seed : seeds(20)) {
     const Status status = run_pipelines(
-        {.seed = seed}, [](GradientPipeline& pipeline, FakeDevices& devices, int rank) -> Status {
+        {.seed = seed, .device_library = GetParam()},
+        [](GradientPipeline& pipeline, FakeDevices& devices, int rank) -> Status {
           FakeDevice& device = devices.device(0);
           const auto of = [&](std::size_t i) {
             return reinterpret_cast<float*>(device.seen(pipeline.gradient(i).data()));
@@ -417,9 +502,10 @@ TEST(DeviceGradientCalls, AnUnusedGradientIsWrittenAfterEarlierReads) {
   }
 }
 
-TEST(DeviceGradientCalls, WrongCallsAreRefused) {
+TEST_P(DeviceGradientWays, WrongCallsAreRefused) {
   const Status status = run_pipelines(
-      {.ranks = 1}, [](GradientPipeline& pipeline, FakeDevices& devices, int) -> Status {
+      {.ranks = 1, .device_library = GetParam()},
+      [](GradientPipeline& pipeline, FakeDevices& devices, int) -> Status {
         FakeDevice& device = devices.device(0);
         PACELINE_TRY_ASSIGN(const DeviceStream other, devices.device(1).make_stream());
         PACELINE_TRY_ASSIGN(const DeviceStream captured, device.make_stream());
@@ -474,10 +560,10 @@ TEST(DeviceGradientCalls, RanksMustAgreeOnThePlace) {
 // ---- Errors ----
 
 // Gradients that lie elsewhere are freed as soon as wait() has returned the error.
-TEST(DeviceGradientErrors, NothingReadsMemoryThatIsFreedAfterAnAbort) {
+TEST_P(DeviceGradientWays, NothingReadsMemoryThatIsFreedAfterAnAbort) {
   for (const std::uint64_t seed : seeds(50)) {
     const Status status =
-        run_pipelines({.ranks = 3, .seed = seed},
+        run_pipelines({.ranks = 3, .seed = seed, .device_library = GetParam()},
                       [seed](GradientPipeline& pipeline, FakeDevices& devices, int rank) -> Status {
                         FakeDevice& device = devices.device(0);
                         Random random(seed * 10 + static_cast<std::uint64_t>(rank));
@@ -506,9 +592,10 @@ TEST(DeviceGradientErrors, NothingReadsMemoryThatIsFreedAfterAnAbort) {
   }
 }
 
-TEST(DeviceGradientErrors, AnErrorOfTheDeviceEndsThePipeline) {
-  const Status status =
-      run_pipelines({}, [](GradientPipeline& pipeline, FakeDevices& devices, int rank) -> Status {
+TEST_P(DeviceGradientWays, AnErrorOfTheDeviceEndsThePipeline) {
+  const Status status = run_pipelines(
+      {.device_library = GetParam()},
+      [](GradientPipeline& pipeline, FakeDevices& devices, int rank) -> Status {
         PACELINE_TRY(pipeline.ready(1));
         if (rank == 0) devices.device(0).fail();
         return expect(pipeline.wait().status(), Code::kUnavailable, "rank 0 on sim0: GPU 0 cannot");
@@ -516,10 +603,11 @@ TEST(DeviceGradientErrors, AnErrorOfTheDeviceEndsThePipeline) {
   EXPECT_TRUE(status.ok()) << status.to_string();
 }
 
-TEST(DeviceGradientErrors, AStreamThatDoesNotReachTheCallIsNamed) {
+TEST_P(DeviceGradientWays, AStreamThatDoesNotReachTheCallIsNamed) {
+  const bool copies = GetParam() == Library::kNone;
   const Status status = run_pipelines(
-      {.timeout = std::chrono::milliseconds(300)},
-      [](GradientPipeline& pipeline, FakeDevices& devices, int rank) -> Status {
+      {.timeout = std::chrono::milliseconds(300), .device_library = GetParam()},
+      [copies](GradientPipeline& pipeline, FakeDevices& devices, int rank) -> Status {
         FakeDevice& device = devices.device(0);
         PACELINE_TRY_ASSIGN(const DeviceStream stream, device.make_stream());
         if (rank == 0) {
@@ -531,7 +619,8 @@ TEST(DeviceGradientErrors, AStreamThatDoesNotReachTheCallIsNamed) {
         device.release(stream);
         if (rank == 1) return ended.ok() ? wrong("no error") : Status();
         return expect(ended, Code::kTimeout,
-                      "the work before ready() of gradient 2 (w) on its stream of GPU 0");
+                      copies ? "the work before ready() of gradient 2 (w) on its stream of GPU 0"
+                             : "rank 0 on sim0 has called it, and waits for its GPU");
       });
   EXPECT_TRUE(status.ok()) << status.to_string();
 }

@@ -327,6 +327,16 @@ Status FakeDevice::copy_up(void* device, const void* host, std::size_t bytes, De
                           }});
 }
 
+Status FakeDevice::copy_within(void* to, const void* from, std::size_t bytes, DeviceStream stream) {
+  const std::lock_guard lock(mutex_);
+  return enqueue(stream, {.may_run = nullptr, .run = [this, to, from, bytes] {
+                            const std::byte* const source = use(from, bytes, "a copy reads");
+                            std::byte* const into = use(to, bytes, "a copy writes");
+                            if (source != nullptr && into != nullptr)
+                              std::memmove(into, source, bytes);
+                          }});
+}
+
 // Not zeros, as a real device's.
 Result<std::byte*> FakeDevice::make_memory(std::size_t bytes) {
   if (bytes == 0) return nullptr;

@@ -83,6 +83,7 @@ class FakeDevice final : public Device {
   Status let_wait(DeviceStream stream, DeviceEvent event) override;
   Status copy_down(void* host, const void* device, std::size_t bytes, DeviceStream stream) override;
   Status copy_up(void* device, const void* host, std::size_t bytes, DeviceStream stream) override;
+  Status copy_within(void* to, const void* from, std::size_t bytes, DeviceStream stream) override;
   Result<std::byte*> make_memory(std::size_t bytes) override;
   void destroy_memory(std::byte* memory) override;
   Result<bool> is_captured(DeviceStream stream) override;

@@ -234,6 +234,8 @@ CuResult cuEventQuery(Event event) {
 #ifndef STANDIN_IS_OLD
 CuResult cuMemcpyAsync(Pointer to, Pointer from, std::size_t bytes, Stream stream) {
   return on_current([&](FakeDevice& device) {
+    if (device_with(to) != nullptr && device_with(from) != nullptr)
+      return device.copy_within(bytes_at(to), bytes_at(from), bytes, stream);
     return device_with(to) != nullptr
                ? device.copy_up(bytes_at(to), bytes_at(from), bytes, stream)
                : device.copy_down(bytes_at(to), bytes_at(from), bytes, stream);

@@ -88,6 +88,9 @@ class CudaDevice final : public Device {
   Status copy_up(void* device, const void* host, std::size_t bytes, DeviceStream stream) override {
     return copy(device, host, bytes, stream);
   }
+  Status copy_within(void* to, const void* from, std::size_t bytes, DeviceStream stream) override {
+    return copy(to, from, bytes, stream);
+  }
   paceline::Result<std::byte*> make_memory(std::size_t bytes) override {
     Pointer memory = 0;
     if (bytes == 0) return nullptr;
