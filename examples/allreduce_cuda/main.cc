@@ -2,7 +2,7 @@
 //
 //   paceline run -n 2 -- allreduce_cuda
 //
-// Rank K of a host takes GPU K, which the launcher has placed near its CPUs.
+// Rank K of a host takes device K: the launcher orders CUDA_VISIBLE_DEVICES for that.
 
 #include <cstdio>
 #include <cstdlib>

@@ -248,6 +248,7 @@ constexpr Field kFields[] = {
     field<&HostFacts::gpus>("gpus"),
     field<&HostFacts::gpu_models>("gpu_models"),
     field<&HostFacts::gpu_error>("gpu_error"),
+    field<&HostFacts::lost_gpus>("lost_gpus"),
     field<&HostFacts::gpu_clock_limits>("gpu_clock_limits"),
     field<&HostFacts::limited_gpus>("limited_gpus"),
     field<&HostFacts::gpu_memory_errors>("gpu_memory_errors"),

@@ -43,15 +43,16 @@ struct HostFacts {
   std::string device;       ///< of the network that was measured
   std::string driver;       ///< of that device; empty: it is made of software
   int mtu = 0;
-  std::int64_t rate_mbit = 0;           ///< as the device states it
-  int gpus = 0;                         ///< of NVIDIA
-  std::string gpu_models;               ///< with their numbers: "8xNVIDIA_H200"
-  std::string gpu_error;                ///< why the driver does not tell: no_answer or crash
+  std::int64_t rate_mbit = 0;  ///< as the device states it
+  int gpus = 0;                ///< of NVIDIA, which the driver reaches
+  std::string gpu_models;      ///< with their numbers: "8xNVIDIA_H200"
+  std::string gpu_error;       ///< why the driver does not tell: no_answer, crash, or NVML's number
+  std::string lost_gpus;       ///< numbers of GPUs that the driver cannot reach: "0,3"
   std::uint64_t gpu_clock_limits = 0;   ///< harmful ones, as GpuFigure::kClockLimits has them
-  std::string limited_gpus;             ///< that have them: "0,3"
+  std::string limited_gpus;             ///< that have them
   std::uint64_t gpu_memory_errors = 0;  ///< uncorrected, since the driver was loaded
   std::string gpus_with_errors;
-  std::string narrow_gpus;  ///< with fewer PCIe lanes than GPU and slot have: "3:x8/x16"
+  std::string narrow_gpus;  ///< with fewer PCIe lanes than their maximum: "3:x8/x16"
   int nvlinks = 0;          ///< that are up, each end counted
 
   /// What the link is rated at; nothing where it states no rate, or one that means nothing, as
@@ -62,7 +63,7 @@ struct HostFacts {
 };
 
 /// Reads /proc and /sys below `root`, which is empty but for tests; `device` is the network device.
-/// The fields of GPUs are those of `known`.
+/// Fields that it does not read, as those of GPUs, are those of `known`.
 HostFacts read_host_facts(const std::string& root, const std::string& device, HostFacts known = {});
 
 /// The device that has a numeric address; empty where none has.

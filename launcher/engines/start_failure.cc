@@ -33,8 +33,16 @@ bool is_dropped(std::string_view line) {
 
 // Each mpirun removes $TMPDIR/ompi.<host>.<uid> when it begins, if that is empty. Another one may
 // have made it just then, to make a folder of its own in it. So may the daemons of two mpirun.
-bool is_clash(std::string_view line) {
+bool is_without_session(std::string_view line) {
   return line.find("ORTE_ERROR_LOG: ") != line.npos && line.find("session_dir.c") != line.npos;
+}
+
+// That does not pass.
+bool lacks_a_place(std::string_view line) {
+  constexpr std::array<std::string_view, 3> kErrors = {"Permission denied", "No space left",
+                                                       "Read-only file system"};
+  return std::ranges::any_of(kErrors,
+                             [&](std::string_view error) { return line.find(error) != line.npos; });
 }
 
 }  // namespace
@@ -42,7 +50,9 @@ bool is_clash(std::string_view line) {
 StartFailure start_failure(const std::deque<std::string>& lines) {
   if (std::ranges::any_of(lines, is_not_up)) return StartFailure::kNotUp;
   if (std::ranges::any_of(lines, is_dropped)) return StartFailure::kDropped;
-  return std::ranges::any_of(lines, is_clash) ? StartFailure::kClash : StartFailure::kOther;
+  const bool is_clash =
+      std::ranges::any_of(lines, is_without_session) && std::ranges::none_of(lines, lacks_a_place);
+  return is_clash ? StartFailure::kClash : StartFailure::kOther;
 }
 
 }  // namespace paceline::launcher

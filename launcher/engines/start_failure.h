@@ -11,7 +11,7 @@ enum class StartFailure : std::uint8_t {
   kOther,    ///< another attempt would fail, too
   kNotUp,    ///< ssh: the host, or a jump host, does not accept connections: it may still boot
   kDropped,  ///< ssh: the server closed the connection before authentication, as by MaxStartups
-  kClash,    ///< mpirun: another one removed the empty folder in which both keep their sessions
+  kClash,    ///< mpirun: no folder for its session; another mpirun may just have removed it
 };
 
 /// `lines`: standard error of ssh or mpirun, or of a program that calls one.

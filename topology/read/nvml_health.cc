@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "comm/base/try.h"
 #include "topology/read/bounds.h"
 
 namespace paceline::topology {
@@ -14,8 +13,11 @@ constexpr unsigned kUncorrectedErrors = 1, kSinceLoaded = 0;
 
 GpuHealth health_of(const NvmlLibrary::Functions& calls, NvmlLibrary::Device gpu, int number) {
   GpuHealth health{.number = number, .name = NvmlLibrary::text(calls.name, gpu).value_or("")};
-  health.clock_limits =
-      told_by<unsigned long long>([&](auto* value) { return calls.clock_limits(gpu, value); });
+  health.clock_limits = told_by<unsigned long long>([&](auto* value) {
+    const int error = calls.clock_limits(gpu, value);
+    health.is_lost = error == NvmlLibrary::kGpuIsLost;
+    return error;
+  });
   health.uncorrected_errors = told_by<unsigned long long>(
       [&](auto* value) { return calls.ecc_errors(gpu, kUncorrectedErrors, kSinceLoaded, value); });
   health.pcie_lanes = told_by<unsigned>([&](auto* value) { return calls.pcie_lanes(gpu, value); });
@@ -31,18 +33,22 @@ GpuHealth health_of(const NvmlLibrary::Functions& calls, NvmlLibrary::Device gpu
 
 }  // namespace
 
-Result<std::vector<GpuHealth>> read_gpu_health(const std::string& library) {
-  PACELINE_TRY_ASSIGN(const std::unique_ptr<NvmlLibrary> nvml, NvmlLibrary::open(library));
-  const NvmlLibrary::Functions& calls = nvml->calls();
-  std::vector<GpuHealth> all;
+GpuHealthReport read_gpu_health(const std::string& library) {
+  GpuHealthReport report;
+  const auto nvml = NvmlLibrary::open(library, &report.error);
+  if (!nvml.ok()) return report;
+  const NvmlLibrary::Functions& calls = (*nvml)->calls();
   unsigned count = 0;
-  if (calls.count(&count) != NvmlLibrary::kSuccess) return all;
+  report.error = calls.count(&count);
   for (unsigned i = 0; i < std::min<unsigned>(count, kMostGpus); ++i) {
     NvmlLibrary::Device gpu = nullptr;
-    if (calls.device(i, &gpu) == NvmlLibrary::kSuccess)
-      all.push_back(health_of(calls, gpu, static_cast<int>(i)));
+    const int number = static_cast<int>(i);
+    const int error = calls.device(i, &gpu);
+    if (error == NvmlLibrary::kSuccess) report.gpus.push_back(health_of(calls, gpu, number));
+    if (error != NvmlLibrary::kSuccess && error != NvmlLibrary::kNoPermission)
+      report.gpus.push_back({.number = number, .is_lost = true});
   }
-  return all;
+  return report;
 }
 
 }  // namespace paceline::topology

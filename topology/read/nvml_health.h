@@ -1,12 +1,10 @@
-// What is wrong with NVIDIA's GPUs, as far as the management library of the driver knows.
+// Faults of NVIDIA's GPUs that the management library of the driver knows.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include <paceline/status.h>
 
 #include "topology/read/nvml_library.h"
 
@@ -16,14 +14,21 @@ namespace paceline::topology {
 struct GpuHealth {
   int number = 0;  ///< as NVML counts, by bus address
   std::string name;
-  std::optional<std::uint64_t> clock_limits;        ///< nvml.h's bits of "clocks throttle reasons"
-  std::optional<std::uint64_t> uncorrected_errors;  ///< ECC; since the driver was loaded
-  std::optional<unsigned> pcie_lanes, most_pcie_lanes;  ///< now, and of GPU and slot together
+  bool is_lost = false;                       ///< the driver cannot reach it: the rest is unknown
+  std::optional<std::uint64_t> clock_limits;  ///< nvml.h's bits of "clocks throttle reasons"
+  std::optional<std::uint64_t> uncorrected_errors;      ///< ECC; since the driver was loaded
+  std::optional<unsigned> pcie_lanes, most_pcie_lanes;  ///< in use, and the maximum
   unsigned nvlinks = 0;                                 ///< that are up
+
+  bool operator==(const GpuHealth&) const = default;
 };
 
-/// Of all GPUs that can be opened. Takes milliseconds, or as long as the driver takes. Errors as
-/// those of NvmlLibrary.
-Result<std::vector<GpuHealth>> read_gpu_health(const std::string& library = kNvmlLibrary);
+struct GpuHealthReport {
+  std::vector<GpuHealth> gpus;  ///< those that this process may see
+  int error = 0;                ///< NVML's, if it is there and cannot start; 0: none
+};
+
+/// Takes milliseconds, seconds if no other process uses the GPUs, or as long as the driver takes.
+GpuHealthReport read_gpu_health(const std::string& library = kNvmlLibrary);
 
 }  // namespace paceline::topology

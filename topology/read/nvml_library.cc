@@ -16,15 +16,16 @@ Status no_nvml(const std::string& why) { return {Code::kUnavailable, Scope::kOpe
 
 }  // namespace
 
-Result<std::unique_ptr<NvmlLibrary>> NvmlLibrary::open(const std::string& library) {
+Result<std::unique_ptr<NvmlLibrary>> NvmlLibrary::open(const std::string& library, int* error) {
   void* const handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return no_nvml(library + " cannot be loaded");
   std::unique_ptr<NvmlLibrary> nvml(new NvmlLibrary(handle));
   PACELINE_TRY(nvml->find_all(library));
-  const int error = nvml->calls_.init();
-  nvml->begun_ = error == kSuccess;
+  const int begun = nvml->calls_.init();
+  nvml->begun_ = begun == kSuccess;
+  if (error != nullptr) *error = begun;
   if (!nvml->begun_)
-    return no_nvml(library + " finds no driver (error " + std::to_string(error) + ")");
+    return no_nvml(library + " finds no driver (error " + std::to_string(begun) + ")");
   return nvml;
 }
 

@@ -18,14 +18,16 @@ inline constexpr const char* kNvmlLibrary = "libnvidia-ml.so.1";
 class NvmlLibrary final {
  public:
   /// kUnavailable where the library is not there or finds no driver, which is so on any machine
-  /// without such a GPU.
-  static Result<std::unique_ptr<NvmlLibrary>> open(const std::string& library = kNvmlLibrary);
+  /// without such a GPU. `error`: NVML's, if the library is there, and its start has failed.
+  static Result<std::unique_ptr<NvmlLibrary>> open(const std::string& library = kNvmlLibrary,
+                                                   int* error = nullptr);
   ~NvmlLibrary();
   NvmlLibrary(const NvmlLibrary&) = delete;
   NvmlLibrary& operator=(const NvmlLibrary&) = delete;
 
   using Device = void*;
   static constexpr int kSuccess = 0;
+  static constexpr int kNoPermission = 4, kNoDriver = 9, kGpuIsLost = 15;
 
   struct PciInfo {
     char legacy_bus[16];

@@ -73,7 +73,13 @@ Status join_namespaces(const ProcessIdentity& process, int flags) {
   if (shares_user_namespace(process.pid)) flags &= ~CLONE_NEWUSER;
   std::error_code unnamed;
   const std::string folder = std::filesystem::current_path(unnamed).string();
+  // The kernel makes the root of the mounts this process's root. That of a lab which was made in a
+  // chroot is elsewhere.
+  const std::string its_root = "/proc/" + std::to_string(process.pid) + "/root";
+  const UniqueFd root(::open(its_root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (::setns(pidfd.get(), flags) != 0) return system_error("join its namespaces");
+  if (root && (flags & CLONE_NEWNS) != 0 && (::fchdir(root.get()) != 0 || ::chroot(".") != 0))
+    return system_error("go to its root");
   if (unnamed || ::chdir(folder.c_str()) != 0)
     if (::chdir("/") != 0) return system_error("go to /");
   return Status();

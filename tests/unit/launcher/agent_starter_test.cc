@@ -336,6 +336,9 @@ TEST(StartFailure, IsToldByMessages) {
   EXPECT_EQ(start_failure(Lines{"[vm:19381] [[10059,0],0] ORTE_ERROR_LOG: Error in file "
                                 "../../../orte/util/session_dir.c at line 346"}),
             StartFailure::kClash);
+  EXPECT_EQ(start_failure(Lines{"  Error:     No space left on device",
+                                "[vm:1] [[9,0],0] ORTE_ERROR_LOG: Error in file session_dir.c"}),
+            StartFailure::kOther);
   for (const char* line :
        {"root@h2: Permission denied (publickey).", "Host key verification failed.", "",
         "ssh: Could not resolve hostname h2: Name or service not known", "Connection refused"})

@@ -115,7 +115,8 @@ TEST(BenchOptions, GpuMemory) {
   };
   for (const Words& words : {Words{"--buffers", "registered"},
                              {"--cache", "cold"},
-                             {"--backend", "raw"},
+                             {"--backend", "tcp"},
+                             {"--check", "--op", "avg"},
                              {"--against", "mpich"},
                              {"--against", "PACELINE_NCCL=0,raw"}})
     EXPECT_EQ(refusal(words).find("--memory device: "), 0u) << words.front();

@@ -312,7 +312,15 @@ TEST(CheckVerdict, FlowsThatSayNothingDoNotClearAHost) {
     if (flow.from == 2 && (flow.to == 3 || flow.to == 5)) flow.receiver = {.busy = 0.9};
   const Verdict verdict = judge(measured);
   EXPECT_EQ(blamed(verdict, 8), Expected{"n2 host egress"});
-  EXPECT_EQ(verdict.blames.front().evidence, "slow to 5 of 5 hosts");
+  EXPECT_EQ(verdict.blames.front().evidence, "slow to 5 of 5 hosts (2 more say nothing)");
+}
+
+TEST(CheckVerdict, AFewFlowsDoNotBlameAHost) {
+  probe::Measurements measured =
+      PlantedWorld({.hiccups = 0, .egress = 2, .level = 0.7}, 1).measure();
+  for (probe::Flow& flow : measured.flows)
+    if (flow.from == 2 && flow.to != 3 && flow.to != 5) flow.receiver = {.busy = 0.9};
+  EXPECT_EQ(blamed(judge(measured), 8), (Expected{"n2 -> n3 pair", "n2 -> n5 pair"}));
 }
 
 TEST(CheckVerdict, LinksFasterThanCpusAreNotKnown) {

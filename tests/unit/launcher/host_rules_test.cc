@@ -109,7 +109,18 @@ TEST(HostRules, Gpus) {
               one.gpu_error = "no_answer";
             }),
             "GPUs");
-  EXPECT_EQ(wrong([](Facts& one) { one.gpu_models = "8xNVIDIA_H100"; }), "GPU models");
+  EXPECT_EQ(wrong([](Facts& one) {
+              one.gpu_models = "8xNVIDIA_L40S";
+              one.nvlinks = 0;
+            }),
+            "GPU models");
+  EXPECT_EQ(wrong([](Facts& one) {
+              one.gpus = 7;
+              one.gpu_models = "7xNVIDIA_H200";
+              one.lost_gpus = "3";
+              one.nvlinks = 126;
+            }),
+            "GPUs");
   EXPECT_EQ(wrong([](Facts& one) {
               one.gpu_clock_limits = 0x40;
               one.limited_gpus = "3";
@@ -122,6 +133,27 @@ TEST(HostRules, Gpus) {
             "GPU memory");
   EXPECT_EQ(wrong([](Facts& one) { one.narrow_gpus = "0:x8/x16"; }), "GPU lanes");
   EXPECT_EQ(wrong([](Facts& one) { one.nvlinks = 143; }), "NVLink");
+}
+
+TEST(HostRules, GpusOfTwoHostsAndOfOne) {
+  probe::Measurements measured{.hosts = {"a", "b"}};
+  measured.facts.assign(2, good_facts());
+  measured.facts[0].gpus = 8;
+  measured.facts[1].gpus = 7;
+  EXPECT_EQ(wrong_with(measured), "GPUs");
+  measured = {.hosts = {"b"}};
+  measured.facts = {good_facts()};
+  measured.facts[0].gpu_error = "18";
+  EXPECT_EQ(wrong_with(measured), "GPUs");
+}
+
+TEST(HostRules, SlotsThatAreNarrowOnAllHostsAreUsual) {
+  probe::Measurements measured = three_hosts();
+  for (Facts& facts : measured.facts) {
+    facts.gpus = 1;
+    facts.narrow_gpus = "0:x8/x16";
+  }
+  EXPECT_EQ(wrong_with(measured), "");
 }
 
 TEST(HostRules, MemoryIsComparedWithThatOfMostHosts) {

@@ -1,5 +1,6 @@
 #include "launcher/tools/measure/probe/check/gpu_facts.h"
 
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <vector>
@@ -12,7 +13,7 @@ namespace {
 constexpr Duration kPatience = std::chrono::seconds(10);
 
 TEST(GpuFacts, WhatTheDriverSays) {
-  const HostFacts facts = read_gpu_facts(SystemClock(), kPatience, PACELINE_FAKE_NVML);
+  const HostFacts facts = GpuReader(PACELINE_FAKE_NVML).answer(SystemClock(), kPatience);
   EXPECT_EQ(facts.gpus, 3);
   EXPECT_EQ(facts.gpu_models, "3xNVIDIA_Test");
   EXPECT_EQ(facts.gpu_error, "");
@@ -27,14 +28,43 @@ TEST(GpuFacts, WhatTheDriverSays) {
 TEST(GpuFacts, ADriverThatNeverAnswersIsLeft) {
   ::setenv("PACELINE_FAKE_NVML_HANGS", "1", 1);
   const HostFacts facts =
-      read_gpu_facts(SystemClock(), std::chrono::milliseconds(200), PACELINE_FAKE_NVML);
+      GpuReader(PACELINE_FAKE_NVML).answer(SystemClock(), std::chrono::milliseconds(200));
   ::unsetenv("PACELINE_FAKE_NVML_HANGS");
   EXPECT_EQ(facts.gpu_error, "no_answer");
   EXPECT_EQ(facts.gpus, 0);
 }
 
+TEST(GpuFacts, ErrorsAreNamed) {
+  for (const auto& [variable, value, error] :
+       {std::array{"PACELINE_FAKE_NVML_CRASHES", "1", "crash"},
+        std::array{"PACELINE_FAKE_NVML_ERROR", "18", "18"},
+        std::array{"PACELINE_FAKE_NVML_ERROR", "9", ""}}) {
+    ::setenv(variable, value, 1);
+    const HostFacts facts = GpuReader(PACELINE_FAKE_NVML).answer(SystemClock(), kPatience);
+    ::unsetenv(variable);
+    EXPECT_EQ(facts.gpu_error, error) << variable;
+    EXPECT_EQ(facts.gpus, 0);
+  }
+  ::setenv("PACELINE_FAKE_NVML_LOST", "1", 1);
+  const HostFacts facts = GpuReader(PACELINE_FAKE_NVML).answer(SystemClock(), kPatience);
+  ::unsetenv("PACELINE_FAKE_NVML_LOST");
+  EXPECT_EQ(facts.lost_gpus, "1");
+  EXPECT_EQ(facts.gpus, 2);
+}
+
+TEST(GpuFacts, WhatPassesIsNoFault) {
+  using topology::GpuHealthReport;
+  const GpuHealthReport first{
+      .gpus = {{.number = 0, .clock_limits = 0x48, .pcie_lanes = 8, .most_pcie_lanes = 16}}};
+  const GpuHealthReport second{
+      .gpus = {{.number = 0, .clock_limits = 0x40, .pcie_lanes = 16, .most_pcie_lanes = 16}}};
+  const GpuHealthReport both = confirmed(first, second);
+  EXPECT_EQ(both.gpus[0].clock_limits, 0x40);
+  EXPECT_EQ(both.gpus[0].pcie_lanes, 16);
+}
+
 TEST(GpuFacts, WithoutTheLibraryThereAreNone) {
-  EXPECT_EQ(read_gpu_facts(SystemClock(), kPatience, "/no/such/library.so"), HostFacts());
+  EXPECT_EQ(GpuReader("/no/such/library.so").answer(SystemClock(), kPatience), HostFacts());
 }
 
 TEST(GpuFacts, OfAllGpusTogether) {
@@ -50,7 +80,7 @@ TEST(GpuFacts, OfAllGpusTogether) {
                     .most_pcie_lanes = 16,
                     .nvlinks = 18});
   HostFacts facts;
-  add_gpus(gpus, facts);
+  add_gpus({.gpus = gpus}, facts);
   EXPECT_EQ(facts.gpu_models, "6xA,2xB");
   EXPECT_EQ(facts.gpu_clock_limits, 0x48);
   EXPECT_EQ(facts.limited_gpus, "2,5");
@@ -64,7 +94,7 @@ TEST(GpuFacts, AListOfManyGpusIsShort) {
   for (int number = 0; number < 1000; ++number)
     gpus[static_cast<std::size_t>(number)] = {.number = number, .clock_limits = 0x40};
   HostFacts facts;
-  add_gpus(gpus, facts);
+  add_gpus({.gpus = gpus}, facts);
   EXPECT_LT(facts.limited_gpus.size(), 80);
   EXPECT_TRUE(facts.limited_gpus.ends_with(",.."));
 }

@@ -1,8 +1,12 @@
-// A management library of three GPUs, for a machine that has none: GPU 0 and GPU 1 have four links
-// between them, of which one is down; GPU 0 and GPU 2 have two to a switch. GPU 2 has no memory to
-// tell of, and tells nothing of its use but its power. GPU 1 has 8 of 16 PCIe lanes, and two
-// uncorrected errors of memory. With PACELINE_FAKE_NVML_HANGS in the
-// environment the driver never answers.
+// A management library of three GPUs, for a machine that has none. GPU 0 and GPU 1 have four links
+// between them, of which one is down; GPU 0 and GPU 2 have two to a switch. GPU 1 has 8 of 16 PCIe
+// lanes, and two uncorrected errors of memory. GPU 2 has no memory to tell of, and tells nothing of
+// its use but its power. Variables:
+//
+//   PACELINE_FAKE_NVML_HANGS    the driver never answers
+//   PACELINE_FAKE_NVML_CRASHES  the process ends
+//   PACELINE_FAKE_NVML_ERROR    the error at the start
+//   PACELINE_FAKE_NVML_LOST     GPU 1 cannot be reached
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -24,7 +28,7 @@ struct Utilization {
 };
 
 constexpr unsigned kGpus = 3, kGpuEnd = 0, kSwitchEnd = 2;
-constexpr int kSuccess = 0, kInvalid = 2, kNotSupported = 3;
+constexpr int kSuccess = 0, kInvalid = 2, kNotSupported = 3, kLost = 15;
 
 int numbers[kGpus] = {0, 1, 2};
 int number_of(void* device) { return *static_cast<int*>(device); }
@@ -53,11 +57,14 @@ extern "C" {
 
 int nvmlInit_v2() {
   while (std::getenv("PACELINE_FAKE_NVML_HANGS") != nullptr) ::pause();
-  return kSuccess;
+  if (std::getenv("PACELINE_FAKE_NVML_CRASHES") != nullptr) ::_exit(3);
+  const char* const error = std::getenv("PACELINE_FAKE_NVML_ERROR");
+  return error != nullptr ? std::atoi(error) : kSuccess;
 }
 int nvmlShutdown() { return kSuccess; }
 int nvmlDeviceGetCount_v2(unsigned* count) { return *count = kGpus, kSuccess; }
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
+  if (index == 1 && std::getenv("PACELINE_FAKE_NVML_LOST") != nullptr) return kLost;
   return index < kGpus ? (*device = &numbers[index], kSuccess) : kInvalid;
 }
 int nvmlDeviceGetPciInfo_v3(void* device, PciInfo* info) {

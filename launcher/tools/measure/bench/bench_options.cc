@@ -322,7 +322,10 @@ Status check_on_gpu(const BenchRequest& request) {
   };
   if (request.orders.registered) return refused("--buffers registered is memory of the host");
   if (request.orders.cold) return refused("--cache cold empties caches of the CPU");
-  if (request.backend == "raw") return refused("the loop of --backend raw uses host memory");
+  if (!request.backend.empty())
+    return refused("leave out --backend; PACELINE_NCCL=0 turns NCCL off");
+  if (request.orders.check && request.orders.op == ReduceOp::kAvg)
+    return refused("--check compares bits, but NCCL rounds averages in another way; use --op sum");
   for (const std::string& name : request.against)
     if (name == "raw" || is_peer(name)) return refused("'" + name + "' is measured in host memory");
   return Status();

@@ -1,4 +1,5 @@
 // Rules about the GPUs of hosts.
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,25 +13,46 @@ namespace {
 
 using probe::HostFacts;
 
+std::string error_text(const std::string& error) {
+  if (error == "no_answer") return "the driver does not answer";
+  if (error == "crash") return "the driver's library crashed";
+  return "the driver cannot start (NVML error " + error + ")";
+}
+
+// Hosts with other GPUs are not compared.
+template <class T>
+T most_alike(const HostCase& at, T HostFacts::*member) {
+  T most{};
+  for (const HostFacts& one : at.all.facts)
+    if (one.gpu_models == at.facts.gpu_models) most = std::max(most, one.*member);
+  return most;
+}
+
 Opinion gpu_count(const HostCase& at) {
-  const int usual = at.usual(&HostFacts::gpus);
-  const std::string& error = at.facts.gpu_error;
-  const std::string why =
-      error == "no_answer" ? "the driver does not answer" : "the driver's library crashed";
-  return {.found = error.empty() ? std::to_string(at.facts.gpus) : why,
-          .expected = error.empty() ? text("%d, like most hosts", usual) : "an answer",
-          .fine = error.empty() && at.facts.gpus >= usual,
+  int usual = at.usual(&HostFacts::gpus);
+  // Of two hosts neither is usual.
+  if (at.all.facts.size() == 2)
+    for (const HostFacts& one : at.all.facts) usual = std::max(usual, one.gpus);
+  const std::string& lost = at.facts.lost_gpus;
+  std::string found = std::to_string(at.facts.gpus);
+  if (!lost.empty()) found += "; lost: GPU " + lost;
+  if (!at.facts.gpu_error.empty()) found = error_text(at.facts.gpu_error);
+  return {.found = found,
+          .expected = at.facts.gpu_error.empty() ? text("%d, like most hosts", usual) : "an answer",
+          .fine = at.facts.gpu_error.empty() && lost.empty() && at.facts.gpus >= usual,
           .why = "ranks without a GPU of their own fail, or share one",
-          .advice = "nvidia-smi, and the kernel's log (dmesg | grep -i nvrm)"};
+          .advice = "nvidia-smi, nvidia-persistenced, and the kernel's log (dmesg | grep -i nvrm)"};
 }
 
 Opinion gpu_models(const HostCase& at) {
   const std::string usual = at.usual(&HostFacts::gpu_models);
-  return {.found = at.facts.gpu_models.empty() ? "not known" : at.facts.gpu_models,
-          .expected = usual + ", like most hosts",
-          .fine = at.facts.gpu_models == usual || at.facts.gpus != at.usual(&HostFacts::gpus),
+  const bool is_compared = at.facts.gpus == at.usual(&HostFacts::gpus);
+  const auto shown = [](const std::string& models) { return models.empty() ? "none" : models; };
+  return {.found = shown(at.facts.gpu_models),
+          .expected = shown(usual) + ", like most hosts",
+          .fine = at.facts.gpu_models == usual || !is_compared,
           .why = "every step waits for the slowest GPU",
-          .advice = "leave the host out, or give its ranks less work"};
+          .advice = "run a job on hosts with the same GPUs, or give slower ones less work"};
 }
 
 Opinion gpu_clocks(const HostCase& at) {
@@ -57,21 +79,22 @@ Opinion gpu_memory_errors(const HostCase& at) {
           .advice = "nvidia-smi -q -d ECC,ROW_REMAPPER; reset the GPU, or replace it"};
 }
 
+// A slot may have fewer lanes than the GPU, on all hosts alike.
 Opinion gpu_lanes(const HostCase& at) {
   const std::string& narrow = at.facts.narrow_gpus;
+  const bool is_usual = at.all.facts.size() > 2 && narrow == at.usual(&HostFacts::narrow_gpus);
   return {.found = narrow.empty() ? "all lanes" : "GPU " + narrow,
-          .expected = "all PCIe lanes that GPU and slot have",
-          .fine = narrow.empty(),
+          .expected = "all PCIe lanes of each GPU",
+          .fine = narrow.empty() || is_usual,
           .why = "copies to and from the GPU take longer",
-          .advice = "insert the GPU or its riser again; nvidia-smi -q | grep -A3 'Link Width'"};
+          .advice = "if its slot has more lanes, insert the GPU or its riser again"};
 }
 
 Opinion nvlinks(const HostCase& at) {
-  const int usual = at.usual(&HostFacts::nvlinks);
-  const bool has_other_gpus = at.facts.gpus != at.usual(&HostFacts::gpus);
+  const int most = most_alike(at, &HostFacts::nvlinks);
   return {.found = text("%d up", at.facts.nvlinks),
-          .expected = text("%d, like most hosts", usual),
-          .fine = at.facts.nvlinks >= usual || has_other_gpus,
+          .expected = text("%d, as on hosts with the same GPUs", most),
+          .fine = at.facts.nvlinks >= most,
           .why = "operations between GPUs of the host go over slower links",
           .advice = "nvidia-smi nvlink --status; systemctl status nvidia-fabricmanager"};
 }

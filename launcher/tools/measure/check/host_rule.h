@@ -38,10 +38,15 @@ struct Opinion {
   std::string advice;
 };
 
+enum class About {
+  kHost,
+  kNetwork,  ///< a host that is checked alone has no network device
+};
+
 struct HostRule {
   const char* what;
   Opinion (*judge)(const HostCase& at);
-  bool is_about_network = false;  ///< a host that is checked alone has no network device
+  About about = About::kHost;
 };
 
 /// For clusters in which a host has a GPU of NVIDIA.

@@ -282,9 +282,9 @@ constexpr HostRule kRules[] = {
     {"/dev/shm", shared_memory},
     {"/tmp", temporary_files},
     {"socket buffers", socket_buffers},
-    {"MTU", mtu, true},
-    {"NIC rate", nic_rate, true},
-    {"clock", clock_offset, true},
+    {"MTU", mtu, About::kNetwork},
+    {"NIC rate", nic_rate, About::kNetwork},
+    {"clock", clock_offset, About::kNetwork},
 };
 
 Finding finding_by(const HostRule& rule, const HostCase& at) {
@@ -304,15 +304,16 @@ std::vector<Finding> find_on_hosts(const Measurements& measured) {
   std::vector<Finding> findings;
   if (measured.facts.size() != measured.hosts.size()) return findings;
   const std::vector<double> clocks = clock_offsets_us(measured);
-  const bool has_gpus = std::ranges::any_of(
-      measured.facts, [](const HostFacts& one) { return one.gpus > 0 || !one.gpu_error.empty(); });
+  const bool has_gpus = std::ranges::any_of(measured.facts, [](const HostFacts& one) {
+    return one.gpus > 0 || !one.gpu_error.empty() || !one.lost_gpus.empty();
+  });
   for (std::size_t host = 0; host < measured.hosts.size(); ++host) {
     const HostCase at{.all = measured,
                       .host = static_cast<int>(host),
                       .facts = measured.facts[host],
                       .clock_us = clocks[host]};
     for (const HostRule& rule : kRules)
-      if (measured.hosts.size() > 1 || !rule.is_about_network)
+      if (measured.hosts.size() > 1 || rule.about != About::kNetwork)
         findings.push_back(finding_by(rule, at));
     if (!has_gpus) continue;
     for (const HostRule& rule : gpu_rules()) findings.push_back(finding_by(rule, at));

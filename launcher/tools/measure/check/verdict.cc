@@ -147,9 +147,10 @@ class Judge {
     for (int host = 0; host < hosts(); ++host) {
       for (const bool leaving : {true, false}) {
         const std::vector<const Flow*> slow = flows_in(unexplained_, host, leaving);
-        const std::size_t measured =
-            one_way_.table().of(host, leaving).size() - flows_in(left_out_, host, leaving).size();
-        if (slow.size() <= most ||
+        const std::size_t all = one_way_.table().of(host, leaving).size();
+        const std::size_t silent = flows_in(left_out_, host, leaving).size();
+        const std::size_t measured = all - silent;
+        if (slow.size() <= most || 2 * slow.size() < all ||
             static_cast<double>(slow.size()) < kMostOfThem * static_cast<double>(measured))
           continue;
         most = slow.size();
@@ -157,7 +158,8 @@ class Judge {
                       .host = host,
                       .found_bits_per_s = median_rate(slow),
                       .evidence = text("slow %s %zu of %zu hosts", leaving ? "to" : "from",
-                                       slow.size(), measured)};
+                                       slow.size(), measured) +
+                                  (silent > 0 ? text(" (%zu more say nothing)", silent) : "")};
       }
     }
     if (!worst) return false;
@@ -190,8 +192,9 @@ class Judge {
   std::string pair_evidence(const Direction& direction) const {
     if (!one_way_.slow().contains(direction))
       return "the baseline has " + rate_text(comparison_.before.at(direction));
-    return hosts() > 2 ? "each of the two hosts has normal rates with all other hosts"
-                       : "slower than the opposite direction";
+    if (hosts() <= 2) return "slower than the opposite direction";
+    return left_out_.empty() ? "each of the two hosts has normal rates with all other hosts"
+                             : "not most flows of either host are slow";
   }
 
   // What no comparison among peers can see, or what it can not see here.

@@ -1,6 +1,5 @@
 // paceline-probe: one rank that measures Paceline, or the loop without it, or hosts and the ways
 // between them, or that replays a training step.
-#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <span>
@@ -47,10 +46,9 @@ Status measure_raw(const Orders& orders) {
 
 Status check(std::span<const std::string> words) {
   PACELINE_TRY_ASSIGN(const CheckOrders orders, parse_check_orders(words));
-  // Before init() makes threads.
-  const HostFacts of_gpus = read_gpu_facts(SystemClock(), std::chrono::seconds(3));
+  GpuReader gpus;  // before init() makes threads
   PACELINE_TRY_ASSIGN(Communicator world, Communicator::init());
-  return run_check(world, orders, of_gpus);
+  return run_check(world, orders, gpus);
 }
 
 Status replay(std::span<const std::string> words) {

@@ -34,6 +34,8 @@ namespace {
 
 // A round takes some seconds at most, whatever breaks in it.
 constexpr std::chrono::milliseconds kPatience = std::chrono::seconds(30);
+// Without a process that keeps them, the driver starts all GPUs first. The other ranks wait.
+constexpr Duration kGpuPatience = std::chrono::seconds(20);
 constexpr std::chrono::milliseconds kReductionPatience = std::chrono::seconds(30);
 constexpr int kOperationsInTime = 4;  // of the longest all-reduce
 constexpr int kCopyPart = 2;          // of the time for a host's CPU: for its memory
@@ -115,8 +117,8 @@ std::string joined(const std::vector<std::string>& lines) {
 
 class CheckRank {
  public:
-  CheckRank(Communicator& world, const CheckOrders& orders, const HostFacts& of_gpus)
-      : world_(world), control_(world), orders_(orders), of_gpus_(of_gpus) {}
+  CheckRank(Communicator& world, const CheckOrders& orders, GpuReader& gpus)
+      : world_(world), control_(world), orders_(orders), gpus_(gpus) {}
 
   Status run() {
     PACELINE_TRY(world_.set_timeout(kPatience));
@@ -142,7 +144,7 @@ class CheckRank {
     device_ = device_of(address);
     PACELINE_TRY_ASSIGN(const Environment environment, read_environment());
     PACELINE_TRY_ASSIGN(LinkDoor door, LinkDoor::open(address, clock_, environment.port_range));
-    const HostFacts facts = read_host_facts("", device_, of_gpus_);
+    const HostFacts facts = read_host_facts("", device_, gpus_.answer(clock_, kGpuPatience));
     const std::string own = with_port(address, door.port()) + "\n" + facts.boot_id + "\n" +
                             to_line(control_.rank(), facts);
     door_.emplace(std::move(door));
@@ -300,7 +302,7 @@ class CheckRank {
   Communicator& world_;
   Control control_;
   const CheckOrders orders_;
-  const HostFacts of_gpus_;
+  GpuReader& gpus_;
   const SystemClock clock_;
   const SystemWallClock wall_clock_;
   std::string device_;
@@ -313,8 +315,8 @@ class CheckRank {
 
 }  // namespace
 
-Status run_check(Communicator& world, const CheckOrders& orders, const HostFacts& of_gpus) {
-  return CheckRank(world, orders, of_gpus).run();
+Status run_check(Communicator& world, const CheckOrders& orders, GpuReader& gpus) {
+  return CheckRank(world, orders, gpus).run();
 }
 
 }  // namespace paceline::probe

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include <dlfcn.h>
@@ -31,6 +32,7 @@ struct Gpu::Calls {
   cuda::Result (*free)(cuda::Pointer memory) = nullptr;
   cuda::Result (*write)(cuda::Pointer to, const void* from, std::size_t bytes) = nullptr;
   cuda::Result (*read)(void* to, cuda::Pointer from, std::size_t bytes) = nullptr;
+  cuda::Result (*synchronize)(cuda::Stream stream) = nullptr;
   cuda::Result (*error_string)(cuda::Result error, const char** text) = nullptr;
 
   Status load() {
@@ -49,6 +51,7 @@ struct Gpu::Calls {
     PACELINE_TRY(find("cuMemFree_v2", free));
     PACELINE_TRY(find("cuMemcpyHtoD_v2", write));
     PACELINE_TRY(find("cuMemcpyDtoH_v2", read));
+    PACELINE_TRY(find("cuStreamSynchronize", synchronize));
     return find("cuGetErrorString", error_string);
   }
 
@@ -90,7 +93,9 @@ Result<std::byte*> Gpu::allocate(std::size_t bytes) {
 }
 
 Status Gpu::write(void* to, const void* from, std::size_t bytes) {
-  return calls_->check(calls_->write(pointer_of(to), from, bytes), "copy to GPU memory");
+  PACELINE_TRY(calls_->check(calls_->write(pointer_of(to), from, bytes), "copy to GPU memory"));
+  // The call returns when it has read memory that is not pinned.
+  return calls_->check(calls_->synchronize(nullptr), "copy to GPU memory");
 }
 
 Status Gpu::read(void* to, const void* from, std::size_t bytes) {

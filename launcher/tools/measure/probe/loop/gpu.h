@@ -10,7 +10,7 @@
 
 namespace paceline::probe {
 
-class Gpu {
+class Gpu final {
  public:
   /// Loads the driver, and makes GPU `number` the current one of this thread, as cudaSetDevice()
   /// does. If there are fewer, they are counted again from 0. Code::kUnavailable: the driver or a
