@@ -117,6 +117,8 @@ class DeviceLane : public StreamOrder, protected Driver {
                                        const DeviceCallPlace& place,
                                        std::shared_ptr<WorkCompletion> completion,
                                        std::shared_ptr<const WorkCompletion> after) = 0;
+  /// The device may still use the memory of operations that have ended with an error.
+  bool is_left_behind() const { return is_left_behind_; }
   /// Waits until nothing is on its way, for a few seconds at most. All operations of the
   /// communicator have ended. Without the baton.
   void leave();

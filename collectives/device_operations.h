@@ -65,6 +65,12 @@ class DeviceOperations final : private DeviceGroupSetup::Owner {
     return group_lane_ != nullptr && held_.parts().determinism == Determinism::kFast &&
            setup_->serves(type);
   }
+  /// The device of that library's group. Null: there is none. With the engine's baton held.
+  const Device* library_device() const {
+    return group_lane_ == nullptr ? nullptr : &group_lane_->device();
+  }
+  /// See DeviceLane. With the engine's baton held.
+  bool is_left_behind() const { return group_lane_ != nullptr && group_lane_->is_left_behind(); }
   /// See DeviceLane.
   void leave();
 

@@ -160,7 +160,8 @@ class GradientCore final : private Driver, private DeviceMirror::Owner {
   const std::vector<Parameter> parameters_;
   const GradientOptions options_;
   const bool by_library_;       // reduces gradients in device memory
-  const bool measures_;         // buckets and codecs depend on measured times
+  const bool measures_;         // buckets and codecs depend on measured times, which must be those
+                                // of gradients: not of calls before kernels, as with by_library_
   const std::uint64_t digest_;  // of parameters and options
 
   Readiness readiness_;

@@ -68,7 +68,8 @@ ByteSpan GradientCore::bytes_of(std::size_t parameter) const {
 // Kernels that have been enqueued come before the operation of the bucket, so it can start now.
 Status GradientCore::mark_on_device(std::size_t parameter, const void* from, DeviceStream stream) {
   const ByteSpan place = bytes_of(parameter);
-  if (from != nullptr && place.bytes > 0) PACELINE_TRY(mirror_->copy_within(place, from, stream));
+  const bool is_elsewhere = from != nullptr && from != mirror_->at(place.begin);
+  if (is_elsewhere && place.bytes > 0) PACELINE_TRY(mirror_->copy_within(place, from, stream));
   if (place.bytes > 0) PACELINE_TRY(mirror_->note_written(parameter, stream));
   const auto marked = readiness_.mark(parameter, since_opened_us());
   if (marked == Readiness::Marked::kWholeBucket && !is_accumulating_) engine_->nudge();
@@ -173,8 +174,11 @@ void GradientCore::drain_after_failure() {
 
 // False: its operations may still use the memory. They end soon after an error.
 bool GradientCore::drain_library() {
+  if (!by_library_) return true;
   const auto is_still = [this] { return line_.is_still(); };
-  return !by_library_ || engine_->wait(is_still, Deadline::after(engine_->clock(), kLibraryTime));
+  const bool ended = engine_->wait(is_still, Deadline::after(engine_->clock(), kLibraryTime));
+  const Engine::Baton baton = engine_->hold();
+  return ended && !own_.on_devices().is_left_behind();
 }
 
 }  // namespace paceline

@@ -45,18 +45,39 @@ Status check(const GradientOptions& options) {
 
 struct GradientMemory {
   GradientArena arena;
-  std::unique_ptr<DeviceMirror> mirror;  // null without on_device
+  std::unique_ptr<DeviceMirror> mirror{};  // null without on_device
+
+  explicit GradientMemory(GradientArena from) : arena(std::move(from)) {}
+  GradientMemory(GradientMemory&&) noexcept = default;
+  GradientMemory& operator=(GradientMemory&&) = delete;
+  // Of a pipeline that was not made.
+  ~GradientMemory() {
+    if (mirror == nullptr) return;
+    mirror->leave();
+    if (mirror->is_left_behind()) arena.leave_behind();
+  }
 };
 
-Result<GradientMemory> make_memory(HeldCommunicator& held, std::span<const Parameter> parameters,
+// A library of the communicator works on one device only.
+Status check_device(CommunicatorCore& core, const Device& device) {
+  const Engine::Baton baton = core.parts().engine->hold();
+  const Device* const library = core.on_devices().library_device();
+  if (library == nullptr || library == &device) return {};
+  return argument_error("this thread's GPU is " + device.name() +
+                        ", but the communicator has been used with " + library->name() +
+                        "; use create(), or a communicator of its own");
+}
+
+Result<GradientMemory> make_memory(CommunicatorCore& core, std::span<const Parameter> parameters,
                                    const GradientOptions& options) {
   PACELINE_TRY(check(options));
   PACELINE_TRY_ASSIGN(GradientArena arena, GradientArena::make(parameters));
-  std::unique_ptr<DeviceMirror> mirror;
+  GradientMemory memory(std::move(arena));
   if (options.on_device) {
-    PACELINE_TRY_ASSIGN(mirror, DeviceMirror::make(held, arena));
+    PACELINE_TRY_ASSIGN(memory.mirror, DeviceMirror::make(core.held(), memory.arena));
+    PACELINE_TRY(check_device(core, memory.mirror->device()));
   }
-  return GradientMemory{.arena = std::move(arena), .mirror = std::move(mirror)};
+  return memory;
 }
 
 // Without a codec, and if the CPU needs no look at gradients. Then a library may reduce them in the
@@ -109,7 +130,7 @@ Result<GradientPipeline> GradientPipeline::over(Communicator own, std::vector<Pa
                                                 const GradientOptions& options) {
   if (own.core() == nullptr) return argument_error("the Communicator was moved from");
   PACELINE_TRY(own.core()->refuse_child());
-  Result<GradientMemory> memory = make_memory(own.core()->held(), parameters, options);
+  Result<GradientMemory> memory = make_memory(*own.core(), parameters, options);
   const Group& group = own.group();
   const PipelineOffer offer = offer_of(parameters, options, memory.status());
   std::vector<PipelineOffer> offers(group.members.size());

@@ -155,14 +155,17 @@ Result<std::optional<StepResult>> GradientCore::join_step(WaitingStream stream) 
   if (phase_ != Phase::kIdle || micro_steps_ > 0 || is_accumulating_)
     return argument_error(
         "this rank has gradients that are not reduced yet; end their step before join()");
-  PACELINE_TRY(end_backward(stream.value_or(nullptr), true));
+  // Zeros in device memory are for a step that takes place: nothing would wait for them otherwise.
+  if (!by_library_) PACELINE_TRY(end_backward(stream.value_or(nullptr), true));
+  PACELINE_TRY(open_step(true));
   PACELINE_TRY(drive_until([this] { return ranks_.has_value(); }));
-  if (*ranks_ > 0) {
-    PACELINE_TRY_ASSIGN(const StepResult result, end_step(stream));
-    return std::optional(result);
+  if (*ranks_ == 0) {
+    close_step();
+    return std::optional<StepResult>();
   }
-  close_step();
-  return std::optional<StepResult>();
+  PACELINE_TRY(end_backward(stream.value_or(nullptr)));
+  PACELINE_TRY_ASSIGN(const StepResult result, end_step(stream));
+  return std::optional(result);
 }
 
 Result<StepResult> GradientCore::end_step(WaitingStream stream) {

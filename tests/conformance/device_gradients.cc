@@ -371,9 +371,7 @@ Status run_pipelines(RunOptions options, const PipelineBody& body) {
     const std::vector<Parameter> parameters(4, Parameter{.name = "w", .count = 1000});
     {
       const GradientOptions pipeline_options{
-          .bucket_bytes = 4000,
-          .finds_overflow = options.device_library == Library::kNone,
-          .on_device = true};
+          .bucket_bytes = 4000, .finds_overflow = false, .on_device = true};
       PACELINE_TRY_ASSIGN(GradientPipeline pipeline,
                           GradientPipeline::over(std::move(world), parameters, pipeline_options));
       PACELINE_TRY(body(pipeline, devices, rank));
@@ -502,6 +500,36 @@ TEST_P(DeviceGradientWays, AnUnusedGradientIsWrittenAfterEarlierReads) {
   }
 }
 
+// The last join() leaves nothing behind that writes gradients.
+TEST_P(DeviceGradientWays, AStepFollowsTheEndOfAnEpoch) {
+  for (const std::uint64_t seed : seeds(20)) {
+    const Status status = run_pipelines(
+        {.seed = seed, .device_library = GetParam()},
+        [](GradientPipeline& pipeline, FakeDevices& devices, int) -> Status {
+          FakeDevice& device = devices.device(0);
+          PACELINE_TRY_ASSIGN(const DeviceStream stream, device.make_stream());
+          for (int epoch = 0; epoch < 2; ++epoch) {
+            for (std::size_t i = 0; i < 4; ++i) {
+              auto* const at = reinterpret_cast<float*>(device.seen(pipeline.gradient(i).data()));
+              device.launch(stream, [at] { std::fill_n(at, 1000, 4.0f); });
+              PACELINE_TRY(pipeline.ready_on(i, stream));
+            }
+            PACELINE_TRY(pipeline.wait().status());
+            for (std::size_t i = 0; i < 4; ++i)
+              if (reinterpret_cast<float*>(device.seen(pipeline.gradient(i).data()))[999] != 4.0f)
+                return wrong("epoch " + std::to_string(epoch));
+            for (int k = 0; k < 20; ++k) device.launch(stream, [] {});
+            PACELINE_TRY_ASSIGN(const auto end, pipeline.join_on(stream));
+            if (end) return wrong("no rank has data");
+          }
+          device.run_all();
+          device.destroy_stream(stream);
+          return {};
+        });
+    ASSERT_TRUE(status.ok()) << status.to_string();
+  }
+}
+
 TEST_P(DeviceGradientWays, WrongCallsAreRefused) {
   const Status status = run_pipelines(
       {.ranks = 1, .device_library = GetParam()},
@@ -592,14 +620,21 @@ TEST_P(DeviceGradientWays, NothingReadsMemoryThatIsFreedAfterAnAbort) {
   }
 }
 
+// Rank 1 may hear of it at any call.
 TEST_P(DeviceGradientWays, AnErrorOfTheDeviceEndsThePipeline) {
-  const Status status = run_pipelines(
-      {.device_library = GetParam()},
-      [](GradientPipeline& pipeline, FakeDevices& devices, int rank) -> Status {
-        PACELINE_TRY(pipeline.ready(1));
-        if (rank == 0) devices.device(0).fail();
-        return expect(pipeline.wait().status(), Code::kUnavailable, "rank 0 on sim0: GPU 0 cannot");
-      });
+  const RunOptions options{.devices = 1, .device_library = GetParam()};
+  const Status status = run_ranks(options, [](Communicator& world) -> Status {
+    FakeDevice& device = devices_of(world).device(0);
+    const bool fails = world.rank() == 0;
+    Result<GradientPipeline> pipeline =
+        GradientPipeline::over(std::move(world), {{.name = "w", .count = 1000}},
+                               {.finds_overflow = false, .on_device = true});
+    Status how = pipeline.status();
+    if (how.ok()) how = pipeline->ready(0);
+    if (fails) device.fail();
+    if (how.ok()) how = pipeline->wait().status();
+    return expect(how, Code::kUnavailable, "rank 0 on sim0: GPU 0 cannot");
+  });
   EXPECT_TRUE(status.ok()) << status.to_string();
 }
 
@@ -614,14 +649,39 @@ TEST_P(DeviceGradientWays, AStreamThatDoesNotReachTheCallIsNamed) {
           device.hold(stream);
           device.launch(stream, [] {});
         }
-        PACELINE_TRY(pipeline.ready_on(2, stream));
-        const Status ended = pipeline.wait().status();
+        const Status marked = pipeline.ready_on(2, stream);
+        const Status ended = marked.ok() ? pipeline.wait().status() : marked;
         device.release(stream);
         if (rank == 1) return ended.ok() ? wrong("no error") : Status();
         return expect(ended, Code::kTimeout,
                       copies ? "the work before ready() of gradient 2 (w) on its stream of GPU 0"
                              : "rank 0 on sim0 has called it, and waits for its GPU");
       });
+  EXPECT_TRUE(status.ok()) << status.to_string();
+}
+
+// A stuck stream keeps the memory of the pipeline.
+TEST_P(DeviceGradientWays, MemoryInUseIsNotFreed) {
+  const RunOptions options{
+      .timeout = std::chrono::milliseconds(300), .devices = 1, .device_library = GetParam()};
+  const Status status = run_ranks(options, [](Communicator& world) -> Status {
+    FakeDevice& device = devices_of(world).device(0);
+    const bool is_stuck = world.rank() == 0;
+    PACELINE_TRY_ASSIGN(const DeviceStream stream, device.make_stream());
+    {
+      PACELINE_TRY_ASSIGN(GradientPipeline pipeline,
+                          GradientPipeline::over(
+                              std::move(world), {{.name = "w", .count = 1000}},
+                              {.bucket_bytes = 4000, .finds_overflow = false, .on_device = true}));
+      if (is_stuck) device.hold(stream);
+      device.launch(stream, [] {});
+      if (pipeline.ready_on(0, stream).ok() && pipeline.wait().ok()) return wrong("no error");
+    }
+    device.release(stream);
+    device.run_all();
+    const std::string broken = device.broken();
+    return broken.empty() ? Status() : wrong(broken);
+  });
   EXPECT_TRUE(status.ok()) << status.to_string();
 }
 

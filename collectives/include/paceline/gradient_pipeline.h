@@ -180,8 +180,8 @@ class GradientPipeline {
   Status wait(std::size_t parameter);
   /// Waits for all gradients and ends the step.
   Result<StepResult> wait();
-  /// wait() with on_device, but these return when the last copies to the GPU are enqueued. Later
-  /// work on `stream` begins after these copies. Without on_device `stream` is null.
+  /// wait() with on_device, but these may return before the result is in GPU memory. Later work on
+  /// `stream` begins after it is there. Without on_device `stream` is null.
   Status wait_on(std::size_t parameter, void* stream);
   Result<StepResult> wait_on(void* stream);
 

@@ -28,9 +28,9 @@
  *
  * Gradients lie in host memory, and `stream` must be NULL. With `onDevice` they lie in the memory
  * of the GPU that is current for the thread that calls plPipelineCreate, and `stream` is a
- * cudaStream_t. Ready begins after earlier work on the stream. Wait, WaitAll and Join return when
- * the last copies to the GPU are enqueued, and later work on the stream begins after these copies.
- * NULL is then the default stream.
+ * cudaStream_t. Ready begins after earlier work on the stream. Wait, WaitAll and Join may return
+ * before the result is in GPU memory, and later work on the stream begins after it is there. NULL
+ * is then the default stream.
  *
  * ERRORS  plGetLastError(NULL) has the text, on the thread whose call failed. plGetLastError(comm)
  *         also has that of plPipelineCreate. plInvalidArgument leaves the pipeline usable, any
