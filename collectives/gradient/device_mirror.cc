@@ -40,8 +40,7 @@ Result<std::unique_ptr<DeviceMirror>> DeviceMirror::make(HeldCommunicator& held,
   PACELINE_TRY(mirror->allocate(arena));
   const Status filled = mirror->fill_with_zeros();
   if (filled.ok()) return mirror;
-  mirror->leave();
-  if (mirror->is_left_behind()) arena.leave_behind();
+  mirror->leave(arena);
   return filled;
 }
 
@@ -98,7 +97,7 @@ void DeviceMirror::drain() {
   (void)engine_.wait(is_done, Deadline::after(engine_.clock(), 3 * kDrainTime));
 }
 
-void DeviceMirror::leave() {
+void DeviceMirror::leave(GradientArena& arena) {
   {
     const Engine::Baton baton = engine_.hold();
     drained_by_ = std::min(drained_by_, engine_.clock().now() + kDrainTime);
@@ -109,6 +108,7 @@ void DeviceMirror::leave() {
   stop_driving();
   // After exit() the driver may be gone.
   is_left_behind_ = is_left_behind_ || engine_.is_stopped();
+  if (is_left_behind_) arena.leave_behind();
 }
 
 // ---- Checks ----
@@ -204,7 +204,7 @@ Status DeviceMirror::copy_within(const ByteSpan& place, const void* from, Device
 // For drain() and leave().
 Status DeviceMirror::watch_end(DeviceStream stream) {
   PACELINE_TRY_ASSIGN(const DeviceEvent ended, events_.take());
-  withins_.push_back(ended);
+  watched_.push_back(ended);
   keep_driven();
   return device_.record(ended, stream);
 }
@@ -292,7 +292,7 @@ Status DeviceMirror::let_wait(DeviceStream stream) {
 bool DeviceMirror::drive(TimePoint now) {
   bool moved = land_down();
   moved |= land_up();
-  moved |= land_within();
+  moved |= land_watched();
   check_deadlines(now);
   if (!held_.failure().ok()) drained_by_ = std::min(drained_by_, now + kDrainTime);
   if (now >= drained_by_ && !is_still()) abandon();
@@ -324,11 +324,11 @@ bool DeviceMirror::land_up() {
   return moved;
 }
 
-bool DeviceMirror::land_within() {
+bool DeviceMirror::land_watched() {
   bool moved = false;
-  while (!withins_.empty() && has_passed(withins_.front())) {
-    events_.give_back(withins_.front());
-    withins_.pop_front();
+  while (!watched_.empty() && has_passed(watched_.front())) {
+    events_.give_back(watched_.front());
+    watched_.pop_front();
     moved = true;
   }
   return moved;
@@ -362,7 +362,7 @@ void DeviceMirror::check_deadlines(TimePoint now) {
 void DeviceMirror::abandon() {
   downs_.clear();
   ups_.clear();
-  withins_.clear();
+  watched_.clear();
   is_left_behind_ = true;
 }
 

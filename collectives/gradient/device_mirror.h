@@ -67,11 +67,10 @@ class DeviceMirror final : private Driver {
 
   /// Waits for a while until nothing is on its way. For use after an error.
   void drain();
-  /// Waits for a second at most until nothing is on its way. Nothing is enqueued later.
-  void leave();
-  /// Copies may still run after leave(), so the arena's memory must stay.
-  bool is_left_behind() const { return is_left_behind_; }
-  /// Operations may still use the memory. For after leave().
+  /// Waits for a second at most until nothing is on its way. Nothing is enqueued later. If copies
+  /// may still run then, the memory of `arena` stays, too.
+  void leave(GradientArena& arena);
+  /// Operations may still use the memory, so it is never freed. For before leave().
   void leave_behind() { is_left_behind_ = true; }
 
   Device& device() const { return device_; }
@@ -144,7 +143,7 @@ class DeviceMirror final : private Driver {
   Status let_down_wait_for(DeviceStream stream);
   bool land_down();
   bool land_up();
-  bool land_within();
+  bool land_watched();
   bool has_passed(DeviceEvent event);
   void check_deadlines(TimePoint now);
   void abandon();
@@ -152,7 +151,7 @@ class DeviceMirror final : private Driver {
   void stop_driving();
   Status note(Status how);
   const Up* up_of(std::size_t bucket) const;
-  bool is_still() const { return downs_.empty() && ups_.empty() && withins_.empty(); }
+  bool is_still() const { return downs_.empty() && ups_.empty() && watched_.empty(); }
   TimePoint deadline() const;
 
   HeldCommunicator& held_;
@@ -172,7 +171,7 @@ class DeviceMirror final : private Driver {
   DeviceEvent up_after_ = nullptr;    // what the next copy up comes after; null: nothing
   std::deque<Down> downs_;            // on their way, in the order of the stream
   std::deque<Up> ups_;
-  std::deque<DeviceEvent> withins_;          // after copies that no other event follows
+  std::deque<DeviceEvent> watched_;          // after copies that no other event follows
   TimePoint drained_by_ = TimePoint::max();  // after an error
   bool is_left_behind_ = false;
   bool is_attached_ = false;

@@ -81,10 +81,8 @@ GradientCore::~GradientCore() {
     engine_->detach(*this);
   }
   if (mirror_ == nullptr) return;
-  const bool is_still = drain_library();
-  mirror_->leave();
-  if (!is_still) mirror_->leave_behind();
-  if (mirror_->is_left_behind()) arena_.leave_behind();
+  if (!drain_library()) mirror_->leave_behind();
+  mirror_->leave(arena_);
 }
 
 std::string GradientCore::named(std::size_t parameter) const {
@@ -211,7 +209,7 @@ bool GradientCore::drive(TimePoint now) {
   const auto is_ready = [this](std::size_t bucket) { return readiness_.is_ready(bucket); };
   const bool line_moved = line_.drive(is_ready, tally_, now);
   if (!line_.failure().ok()) fail(line_.failure());
-  if (line_moved && mirror_ != nullptr && !by_library_) copy_up();
+  if (line_moved && copies()) copy_up();
   return moved || line_moved;
 }
 

@@ -41,7 +41,7 @@ using WaitingStream = std::optional<DeviceStream>;
 class GradientCore final : private Driver, private DeviceMirror::Owner {
  public:
   /// `mirror`: null if the gradients lie in the arena. `by_library`: a library such as NCCL reduces
-  /// them in its memory; see by_library().
+  /// them in the memory of the mirror.
   GradientCore(Communicator own, GradientArena arena, std::unique_ptr<DeviceMirror> mirror,
                std::vector<Parameter> parameters, const GradientOptions& options, bool by_library);
   ~GradientCore() override;
@@ -101,8 +101,12 @@ class GradientCore final : private Driver, private DeviceMirror::Owner {
   Status mark_ready(std::size_t parameter, const void* gradient);
   double since_opened_us() const;
   Status open_step(bool has_joined);
-  Status end_backward(DeviceStream stream, bool has_joined = false);
+  Status end_backward(DeviceStream stream);
   Status mark_unused(DeviceStream stream);
+  // An earlier use or micro-step of this step has touched it.
+  bool has_data(std::size_t parameter) const {
+    return is_touched_[parameter] || readiness_.has_begun(parameter);
+  }
   Status wait_for(std::size_t parameter, WaitingStream stream);
   Result<StepResult> wait_for_all(WaitingStream stream);
   Result<std::optional<StepResult>> join_step(WaitingStream stream);
@@ -129,7 +133,9 @@ class GradientCore final : private Driver, private DeviceMirror::Owner {
   Status check_from(std::size_t parameter, const void* gradient) const;
   Status ready_on_device(std::size_t parameter, const void* from, DeviceStream stream);
   Status copy_down(std::size_t parameter, const void* from);
-  Status clear_on_device(std::span<const std::size_t> unused, DeviceStream stream);
+  // Gradients lie on a device, and buckets are reduced from copies in the arena.
+  bool copies() const { return mirror_ != nullptr && !by_library_; }
+  Status clear_unused(DeviceStream stream);
   ByteSpan bytes_of(std::size_t parameter) const;
   Status mark_unused_on_device(DeviceStream stream);
   void copy_up();

@@ -97,25 +97,22 @@ void GradientCore::has_arrived(std::size_t gradient) {
 // still does with their memory, or did before ready() of other gradients, comes before the copies
 // up.
 Status GradientCore::mark_unused_on_device(DeviceStream stream) {
+  if (by_library_) return clear_unused(stream);
   const double since_us = since_opened_us();  // the same for all: see mark_unused()
   std::vector<std::size_t> unused;
   {
     const Engine::Baton baton = engine_->hold();
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       if (is_frozen_[i] || readiness_.is_marked(i) || mirror_->handed_in()[i]) continue;
-      if (!is_touched_[i] && !readiness_.has_begun(i))
+      if (!has_data(i))
         unused.push_back(i);
-      else if (!by_library_ && !arena_.of(i).empty())
+      else if (!arena_.of(i).empty())
         PACELINE_TRY(copy_down(i, nullptr));
       else
         readiness_.mark_rest(i, since_us);
     }
     if (unused.empty()) return {};
-    PACELINE_TRY(by_library_ ? clear_on_device(unused, stream) : mirror_->order_up_after(stream));
-  }
-  if (by_library_) {
-    for (const std::size_t i : unused) readiness_.mark_rest(i, since_us);
-    return {};
+    PACELINE_TRY(mirror_->order_up_after(stream));
   }
   PACELINE_TRY(drive_until([this] { return mirror_->have_returned(); }));
   for (const std::size_t i : unused) {
@@ -126,11 +123,18 @@ Status GradientCore::mark_unused_on_device(DeviceStream stream) {
   return {};
 }
 
-Status GradientCore::clear_on_device(std::span<const std::size_t> unused, DeviceStream stream) {
-  std::vector<ByteSpan> places;
-  for (const std::size_t i : unused)
-    if (!arena_.of(i).empty()) places.push_back(bytes_of(i));
-  return mirror_->clear(places, stream);
+// The same for a library: zeros are copied to the device, before the operations of their buckets.
+Status GradientCore::clear_unused(DeviceStream stream) {
+  const double since_us = since_opened_us();
+  const Engine::Baton baton = engine_->hold();
+  std::vector<ByteSpan> unused;
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    if (!is_frozen_[i] && !readiness_.is_marked(i) && !has_data(i) && !arena_.of(i).empty())
+      unused.push_back(bytes_of(i));
+  if (!unused.empty()) PACELINE_TRY(mirror_->clear(unused, stream));
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    if (!is_frozen_[i] && !readiness_.is_marked(i)) readiness_.mark_rest(i, since_us);
+  return {};
 }
 
 // Each bucket that has been reduced since the last call.
@@ -143,13 +147,13 @@ void GradientCore::copy_up() {
 }
 
 bool GradientCore::is_back(std::size_t bucket, WaitingStream stream) const {
-  if (mirror_ == nullptr || by_library_) return true;
+  if (!copies()) return true;
   return stream ? mirror_->is_enqueued(bucket) : mirror_->has_returned(bucket);
 }
 
 // The line is done, so all buckets are enqueued.
 bool GradientCore::are_back(WaitingStream stream) const {
-  return mirror_ == nullptr || by_library_ || stream || mirror_->have_returned();
+  return !copies() || stream || mirror_->have_returned();
 }
 
 Status GradientCore::let_wait(std::span<const std::size_t> buckets, WaitingStream stream) {

@@ -50,11 +50,9 @@ struct GradientMemory {
   explicit GradientMemory(GradientArena from) : arena(std::move(from)) {}
   GradientMemory(GradientMemory&&) noexcept = default;
   GradientMemory& operator=(GradientMemory&&) = delete;
-  // Of a pipeline that was not made.
+  // A pipeline that is made takes the mirror.
   ~GradientMemory() {
-    if (mirror == nullptr) return;
-    mirror->leave();
-    if (mirror->is_left_behind()) arena.leave_behind();
+    if (mirror != nullptr) mirror->leave(arena);
   }
 };
 

@@ -63,16 +63,15 @@ Status GradientCore::mark_unused(DeviceStream stream) {
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (is_frozen_[i] || readiness_.is_marked(i)) continue;
     const std::span<std::byte> gradient = arena_.of(i);
-    const bool has_data = is_touched_[i] || readiness_.has_begun(i);
-    if (!has_data && !gradient.empty()) std::memset(gradient.data(), 0, gradient.size());
+    if (!has_data(i) && !gradient.empty()) std::memset(gradient.data(), 0, gradient.size());
     readiness_.mark_rest(i, since_us);
   }
   return {};
 }
 
-Status GradientCore::end_backward(DeviceStream stream, bool has_joined) {
+Status GradientCore::end_backward(DeviceStream stream) {
   if (phase_ == Phase::kEnding) return {};
-  PACELINE_TRY(open_step(has_joined));
+  PACELINE_TRY(open_step(false));
   PACELINE_TRY(mark_unused(stream));
   phase_.store(Phase::kEnding, std::memory_order_release);
   return {};
@@ -155,15 +154,15 @@ Result<std::optional<StepResult>> GradientCore::join_step(WaitingStream stream) 
   if (phase_ != Phase::kIdle || micro_steps_ > 0 || is_accumulating_)
     return argument_error(
         "this rank has gradients that are not reduced yet; end their step before join()");
-  // Zeros in device memory are for a step that takes place: nothing would wait for them otherwise.
-  if (!by_library_) PACELINE_TRY(end_backward(stream.value_or(nullptr), true));
   PACELINE_TRY(open_step(true));
+  phase_.store(Phase::kEnding, std::memory_order_release);
   PACELINE_TRY(drive_until([this] { return ranks_.has_value(); }));
   if (*ranks_ == 0) {
     close_step();
     return std::optional<StepResult>();
   }
-  PACELINE_TRY(end_backward(stream.value_or(nullptr)));
+  // A step takes place. Otherwise nothing would wait for zeros that are copied to a device.
+  PACELINE_TRY(mark_unused(stream.value_or(nullptr)));
   PACELINE_TRY_ASSIGN(const StepResult result, end_step(stream));
   return std::optional(result);
 }
