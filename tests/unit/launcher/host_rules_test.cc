@@ -86,6 +86,12 @@ TEST(HostRules, EachSettingByItself) {
   EXPECT_EQ(wrong_where([](Facts& one) { one.rate_mbit = 25'000; }), "NIC rate");
 }
 
+void lack_one(Facts& one) {
+  one.gpus = 7;
+  one.gpu_models = "7xNVIDIA_H200";
+  one.nvlinks = 126;
+}
+
 TEST(HostRules, Gpus) {
   const auto wrong = [](void (*change)(Facts&)) {
     probe::Measurements measured = three_hosts();
@@ -98,12 +104,7 @@ TEST(HostRules, Gpus) {
     return wrong_with(measured);
   };
   EXPECT_EQ(wrong([](Facts&) {}), "");
-  EXPECT_EQ(wrong([](Facts& one) {
-              one.gpus = 7;
-              one.gpu_models = "7xNVIDIA_H200";
-              one.nvlinks = 126;
-            }),
-            "GPUs");
+  EXPECT_EQ(wrong(lack_one), "GPUs");
   EXPECT_EQ(wrong([](Facts& one) {
               one = good_facts();
               one.gpu_error = "no_answer";
@@ -115,10 +116,8 @@ TEST(HostRules, Gpus) {
             }),
             "GPU models");
   EXPECT_EQ(wrong([](Facts& one) {
-              one.gpus = 7;
-              one.gpu_models = "7xNVIDIA_H200";
+              lack_one(one);
               one.lost_gpus = "3";
-              one.nvlinks = 126;
             }),
             "GPUs");
   EXPECT_EQ(wrong([](Facts& one) {
