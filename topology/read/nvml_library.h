@@ -84,7 +84,7 @@ class NvmlLibrary final {
   bool begun_ = false;
 };
 
-/// What the call writes behind its other arguments. None: the driver does not tell.
+/// The call writes this value to its last argument. None: the driver does not tell it.
 template <class Value, class Call>
 std::optional<Value> told_by(Call call) {
   Value value{};

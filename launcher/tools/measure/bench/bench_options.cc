@@ -315,7 +315,7 @@ bool is_refused_in_place(const BenchRequest& request) {
          std::ranges::any_of(request.against, is_mpi);
 }
 
-// What is measured in host memory only.
+// GPU memory excludes options that are about host memory.
 Status check_on_gpu(const BenchRequest& request) {
   const auto refused = [](const std::string& what) {
     return usage_error("--memory device: " + what);

@@ -14,7 +14,8 @@ namespace {
 
 // A rank's program, its sockets, the meeting, and what it walks through to empty caches.
 constexpr std::uint64_t kRank = std::uint64_t{16} << 20;
-// A context of CUDA, and memory that a communicator pins.
+// An estimate, which was not measured on a GPU: a context of CUDA, and memory that a communicator
+// pins.
 constexpr std::uint64_t kOnGpu = std::uint64_t{320} << 20;
 constexpr std::uint64_t kEviction = std::uint64_t{256} << 20;
 
@@ -25,7 +26,7 @@ std::string mebibytes(std::uint64_t bytes) { return std::to_string(bytes >> 20) 
 std::uint64_t memory_need(const probe::Orders& orders, int ranks) {
   const std::uint64_t longest = orders.sizes().back();
   const bool in_place = probe::find_operation(orders.operation)->is_in_place(orders.in_place);
-  // On a GPU: what is copied there and back; messages are pinned as a whole.
+  // An array is copied to the GPU and back, and messages are pinned as a whole.
   const bool is_pairwise = probe::find_operation(orders.operation)->is_pairwise();
   const std::uint64_t on_gpu = (is_pairwise ? 3 * longest : longest) + kOnGpu;
   const std::uint64_t buffers = orders.on_gpu ? on_gpu : in_place ? longest : 2 * longest;

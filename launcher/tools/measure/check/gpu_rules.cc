@@ -30,7 +30,7 @@ T most_alike(const HostCase& at, T HostFacts::*member) {
 
 Opinion gpu_count(const HostCase& at) {
   int usual = at.usual(&HostFacts::gpus);
-  // Of two hosts neither is usual.
+  // Two hosts have no majority, so the host with more GPUs is right.
   if (at.all.facts.size() == 2)
     for (const HostFacts& one : at.all.facts) usual = std::max(usual, one.gpus);
   const std::string& lost = at.facts.lost_gpus;

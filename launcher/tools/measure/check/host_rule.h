@@ -17,7 +17,7 @@ struct HostCase {
   const probe::HostFacts& facts;
   double clock_us = 0;
 
-  /// What most hosts have; the lowest of those that equally many have.
+  /// The value of most hosts; of two values that are as frequent, the lower one.
   template <class T>
   T usual(T probe::HostFacts::*member) const {
     std::map<T, int> counts;
@@ -29,7 +29,7 @@ struct HostCase {
   }
 };
 
-/// What a rule makes of a host. See Finding.
+/// The result of a rule for a host. Finding explains the members.
 struct Opinion {
   std::string found;
   std::string expected;

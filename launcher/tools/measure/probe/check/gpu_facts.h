@@ -16,8 +16,8 @@ namespace paceline::probe {
 /// Fills in the fields of GPUs. Pure.
 void add_gpus(const topology::GpuHealthReport& report, HostFacts& into);
 
-/// What may pass by itself, such as a limit of clocks while they change, counts only if both
-/// reports have it. Pure.
+/// The second report, without faults that the first does not have: a limit of clocks may pass by
+/// itself, and so may a PCIe link that saves power. Pure.
 topology::GpuHealthReport confirmed(const topology::GpuHealthReport& first,
                                     const topology::GpuHealthReport& second);
 

@@ -42,7 +42,7 @@ Result<std::byte*> zeroed(Result<std::byte*> memory, std::size_t bytes) {
   return memory;
 }
 
-// Of the subject.
+// The subject allocates it. `zeros`: null if the CPU can address the memory.
 Result<std::byte*> array_of_zeros(Subject& subject, std::size_t bytes, const std::byte* zeros) {
   Result<std::byte*> memory = subject.allocate(bytes);
   if (zeros == nullptr) return zeroed(memory, bytes);
@@ -240,7 +240,7 @@ Status Measurement::rewrite_input() {
   return parts_.subject.write(input, staging_, values.bytes());
 }
 
-// Of the last call. Without a check the CPU reads the output all the same, as a program would.
+// Looks at the output of the last call. Without a check the CPU reads it, as a program would.
 Status Measurement::look_at_output() {
   auto* const output = static_cast<std::byte*>(call_.out);
   if (orders_.check && staging_ != nullptr && shape_.output_count > 0)
