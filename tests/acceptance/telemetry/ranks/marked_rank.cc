@@ -8,7 +8,7 @@
 //   touch=FILE     each step reads pages of FILE.RANK at random in memory (none); the rank reads
 //                  the whole file a second after its start
 //   touches=N      so many pages (100)
-//   async=1        the all-reduce overlaps with computation
+//   overlap_us=N   the all-reduce overlaps with further computation of exactly so long (0: none)
 //   sleeps=1       computation is a sleep, so more ranks than CPUs do not slow each other down
 //   strong=1       the ranks share computation and samples of a step
 //   count=N        elements of the all-reduce (1000)
@@ -62,7 +62,7 @@ class Settings {
   std::map<std::string, std::string> values_{
       {"steps", "1000"},   {"compute_us", "200"},  {"input_us", "100"}, {"late", "-1"},
       {"late_us", "1000"}, {"late_in", "compute"}, {"touch", ""},       {"touches", "100"},
-      {"async", "0"},      {"sleeps", "0"},        {"strong", "0"},     {"count", "1000"},
+      {"overlap_us", "0"}, {"sleeps", "0"},        {"strong", "0"},     {"count", "1000"},
       {"seed", "0"},       {"asks", "1"}};
 };
 
@@ -122,16 +122,13 @@ int main(int count, char** words) {
   const Microseconds late(is_late ? settings.number("late_us") : 0);
   const bool asks = settings.number("asks") != 0;
   const bool is_late_in_input = settings.text("late_in") == "input";
-  const bool is_async = settings.number("async") != 0;
+  const Microseconds overlap(settings.number("overlap_us"));
   const std::string& touched = settings.text("touch");
   TouchedFile file(touched.empty() ? "" : touched + "." + std::to_string(world.rank()),
                    settings.number("touches"));
   const long share = settings.number("strong") != 0 ? world.size() : 1;
   const bool sleeps = settings.number("sleeps") != 0;
-  const auto compute = [&] {
-    const Microseconds time = about(random, settings.number("compute_us") / share);
-    sleeps ? sleep(time) : spin(time);
-  };
+  const auto compute = [&](Microseconds time) { sleeps ? sleep(time) : spin(time); };
   std::vector<float> gradients(static_cast<std::size_t>(settings.number("count")), 1.0f);
   const auto begin = Clock::now();
   for (long step = 0; step < settings.number("steps"); ++step) {
@@ -143,14 +140,14 @@ int main(int count, char** words) {
         sleep(about(random, settings.number("input_us")) +
               (is_late_in_input ? late : Microseconds(0)));
     }
-    compute();
+    compute(about(random, settings.number("compute_us") / share));
     file.touch(random);
-    if (is_async) {
+    if (overlap > Microseconds(0)) {
       paceline::Work work = world.all_reduce_async(std::span(gradients), paceline::ReduceOp::kAvg);
-      compute();
+      compute(overlap);
       work.wait().value();
     } else {
-      if (!is_late_in_input) sleeps ? sleep(late) : spin(late);
+      if (!is_late_in_input) compute(late);
       world.all_reduce(std::span(gradients), paceline::ReduceOp::kAvg).value();
     }
     paceline::end_step(static_cast<std::uint64_t>(64 / share), 1e6);
