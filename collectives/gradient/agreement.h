@@ -13,11 +13,12 @@ namespace paceline {
 
 /// Goes to all ranks in one all-gather of kWords numbers each.
 struct PipelineOffer {
-  static constexpr std::size_t kWords = 3;
+  static constexpr std::size_t kWords = 4;
 
-  std::uint64_t parameters = 0;  ///< digest
-  std::uint64_t options = 0;     ///< digest
-  std::uint64_t code = 0;        ///< why this rank cannot make it; 0: it can
+  std::uint64_t parameters = 0;   ///< digest
+  std::uint64_t options = 0;      ///< digest
+  std::uint64_t code = 0;         ///< why this rank cannot make it; 0: it can
+  std::uint64_t has_kernels = 0;  ///< 1: its device can run the gradient kernels
 };
 static_assert(sizeof(PipelineOffer) == PipelineOffer::kWords * sizeof(std::uint64_t));
 

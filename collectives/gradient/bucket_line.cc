@@ -1,6 +1,7 @@
 #include "collectives/gradient/bucket_line.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -103,7 +104,7 @@ bool BucketLine::start_next(FunctionRef<bool(std::size_t)> is_ready, TimePoint n
       {.bucket = turn.bucket,
        .bytes = bytes,
        .started_at = now,
-       .completion = start_(turn.bucket, state.reduction->request(turn.operation, all_have_data))});
+       .completion = start_(state.reduction->request(turn.operation, all_have_data))});
   return true;
 }
 
@@ -111,9 +112,9 @@ bool BucketLine::start_next(FunctionRef<bool(std::size_t)> is_ready, TimePoint n
 bool BucketLine::work(FunctionRef<bool(std::size_t)> is_ready, StepTally& tally) {
   if (next_turn_ < turns_.size() && work_on(turns_[next_turn_].bucket, is_ready, tally))
     return true;
-  while (!landed_.empty()) {
-    if (work_on(landed_.front(), is_ready, tally)) return true;
-    landed_.pop_front();
+  for (auto bucket = landed_.begin(); bucket != landed_.end();) {
+    if (work_on(*bucket, is_ready, tally)) return true;
+    bucket = states_[*bucket].reduction->waits() ? std::next(bucket) : landed_.erase(bucket);
   }
   const std::size_t last = std::min(turns_.size(), next_turn_ + kLookAhead);
   for (std::size_t turn = next_turn_; turn < last; ++turn)
@@ -122,7 +123,7 @@ bool BucketLine::work(FunctionRef<bool(std::size_t)> is_ready, StepTally& tally)
 }
 
 bool BucketLine::may_be_worked_on(State& state, bool is_ready) {
-  if (!is_ready || state.is_in_flight || state.is_worked) return false;
+  if (!is_ready || state.is_in_flight || state.is_worked || state.reduction->waits()) return false;
   if (state.stage > state.reduction->operations()) return false;
   if (!ranks_ && state.reduction->needs_ranks()) return false;
   if (!std::exchange(state.has_begun, true)) state.reduction->begin();

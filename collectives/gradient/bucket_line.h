@@ -45,8 +45,7 @@ class BucketLine {
     std::size_t operations_in_flight = 4;
   };
   /// Starts the operation of a bucket. The request is borrowed.
-  using Start = std::function<std::shared_ptr<const Completion>(std::size_t bucket,
-                                                                const OperationRequest& request)>;
+  using Start = std::function<std::shared_ptr<const Completion>(const OperationRequest& request)>;
   /// `communicator` is borrowed.
   BucketLine(HeldCommunicator& communicator, const Limits& limits, Start start)
       : communicator_(communicator), limits_(limits), start_(std::move(start)) {}

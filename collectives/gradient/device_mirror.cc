@@ -49,7 +49,9 @@ DeviceMirror::DeviceMirror(HeldCommunicator& held, Devices& devices, Device& dev
       engine_(*held.parts().engine),
       devices_(devices),
       device_(device),
-      events_(device) {}
+      events_(device),
+      copied_within_(device, events_),
+      on_stream_(device, events_) {}
 
 Status DeviceMirror::allocate(const GradientArena& arena) {
   PACELINE_TRY_ASSIGN(down_, device_.make_stream());
@@ -150,149 +152,13 @@ Status DeviceMirror::look_at_address(const void* address) const {
                         (device == nullptr ? "host memory" : "that of " + device->name()));
 }
 
-// ---- Down ----
-
-void DeviceMirror::begin_step(std::size_t gradients, std::size_t buckets) {
-  written_.resize(gradients);
-  handed_in_.assign(gradients, false);
-  copied_up_.assign(buckets, false);
-  has_copied_down_ = false;
-}
-
-Status DeviceMirror::note_written(std::size_t gradient, DeviceStream stream) {
-  PACELINE_TRY(held_.failure());
-  if (written_.size() <= gradient) written_.resize(gradient + 1);
-  DeviceEvent& written = written_[gradient];
-  if (written == nullptr) {
-    Result<DeviceEvent> event = events_.take();
-    PACELINE_TRY(note(event.status()));
-    written = *event;
-  }
-  return note(device_.record(written, stream));
-}
-
-Status DeviceMirror::copy_down(std::size_t gradient, const ByteSpan& place, const void* from) {
-  PACELINE_TRY(held_.failure());
-  const Result<DeviceEvent> arrived = events_.take();
-  PACELINE_TRY(note(arrived.status()));
-  const Down& down = downs_.emplace_back(Down{.gradient = gradient,
-                                              .written = std::exchange(written_[gradient], nullptr),
-                                              .arrived = *arrived,
-                                              .deadline = deadline()});
-  handed_in_[gradient] = true;
-  keep_driven();
-  return note(enqueue_down(place, from != nullptr ? from : at(place.begin), down));
-}
-
-// The copies up of the step before must have read the arena.
-Status DeviceMirror::enqueue_down(const ByteSpan& place, const void* from, const Down& down) {
-  if (!std::exchange(has_copied_down_, true) && !ups_.empty())
-    PACELINE_TRY(device_.let_wait(down_, ups_.back().returned));
-  PACELINE_TRY(device_.let_wait(down_, down.written));
-  PACELINE_TRY(device_.copy_down(host_.data() + place.begin, from, place.bytes, down_));
-  return device_.record(down.arrived, down_);
-}
-
-// ---- On the device ----
-
-Status DeviceMirror::copy_within(const ByteSpan& place, const void* from, DeviceStream stream) {
-  PACELINE_TRY(held_.failure());
-  PACELINE_TRY(note(device_.copy_within(at(place.begin), from, place.bytes, stream)));
-  return note(watch_end(stream));
-}
-
-// For drain() and leave().
-Status DeviceMirror::watch_end(DeviceStream stream) {
-  PACELINE_TRY_ASSIGN(const DeviceEvent ended, events_.take());
-  watched_.push_back(ended);
-  keep_driven();
-  return device_.record(ended, stream);
-}
-
-Status DeviceMirror::order_after(std::span<const std::size_t> gradients) {
-  PACELINE_TRY(held_.failure());
-  for (const std::size_t gradient : gradients)
-    if (written_[gradient] != nullptr)
-      PACELINE_TRY(note(device_.let_wait(down_, written_[gradient])));
-  return {};
-}
-
-Status DeviceMirror::clear(std::span<const ByteSpan> places, DeviceStream stream) {
-  PACELINE_TRY(held_.failure());
-  PACELINE_TRY(note(let_down_wait_for(stream)));
-  for (const DeviceEvent written : written_)
-    if (written != nullptr) PACELINE_TRY(note(device_.let_wait(down_, written)));
-  for (const ByteSpan& place : places)
-    PACELINE_TRY(
-        note(device_.copy_up(at(place.begin), host_.data() + place.begin, place.bytes, down_)));
-  return note(watch_end(down_));
-}
-
-Status DeviceMirror::let_down_wait_for(DeviceStream stream) {
-  PACELINE_TRY_ASSIGN(const DeviceEvent reached, events_.take());
-  Status how = device_.record(reached, stream);
-  if (how.ok()) how = device_.let_wait(down_, reached);
-  events_.give_back(reached);
-  return how;
-}
-
-// ---- Up ----
-
-Status DeviceMirror::order_up_after(DeviceStream stream) {
-  PACELINE_TRY(held_.failure());
-  if (up_after_ == nullptr) {
-    const Result<DeviceEvent> event = events_.take();
-    PACELINE_TRY(note(event.status()));
-    up_after_ = *event;
-  }
-  return note(device_.record(up_after_, stream));
-}
-
-Status DeviceMirror::copy_up(std::size_t bucket, std::span<const ByteSpan> spans) {
-  PACELINE_TRY(held_.failure());
-  const Result<DeviceEvent> returned = events_.take();
-  PACELINE_TRY(note(returned.status()));
-  ups_.push_back({.bucket = bucket, .returned = *returned, .deadline = deadline()});
-  copied_up_[bucket] = true;
-  keep_driven();
-  return note(enqueue_up(spans, *returned));
-}
-
-Status DeviceMirror::enqueue_up(std::span<const ByteSpan> spans, DeviceEvent returned) {
-  if (up_after_ != nullptr) {
-    for (const Down& down : downs_) PACELINE_TRY(device_.let_wait(up_, down.written));
-    PACELINE_TRY(device_.let_wait(up_, up_after_));
-    events_.give_back(std::exchange(up_after_, nullptr));
-  }
-  for (const ByteSpan& span : spans)
-    PACELINE_TRY(device_.copy_up(at(span.begin), host_.data() + span.begin, span.bytes, up_));
-  return device_.record(returned, up_);
-}
-
-// Null: it has returned.
-const DeviceMirror::Up* DeviceMirror::up_of(std::size_t bucket) const {
-  const auto found = std::ranges::find(ups_, bucket, &Up::bucket);
-  return found == ups_.end() ? nullptr : &*found;
-}
-
-// An earlier step may have had a bucket with the same number.
-Status DeviceMirror::let_wait(std::size_t bucket, DeviceStream stream) {
-  PACELINE_TRY(held_.failure());
-  const auto found = std::ranges::find(ups_.rbegin(), ups_.rend(), bucket, &Up::bucket);
-  return found == ups_.rend() ? Status() : note(device_.let_wait(stream, found->returned));
-}
-
-Status DeviceMirror::let_wait(DeviceStream stream) {
-  PACELINE_TRY(held_.failure());
-  return ups_.empty() ? Status() : note(device_.let_wait(stream, ups_.back().returned));
-}
-
 // ---- Progress ----
 
 bool DeviceMirror::drive(TimePoint now) {
   bool moved = land_down();
   moved |= land_up();
-  moved |= land_watched();
+  moved |= land(copied_within_);
+  moved |= land(on_stream_);
   check_deadlines(now);
   if (!held_.failure().ok()) drained_by_ = std::min(drained_by_, now + kDrainTime);
   if (now >= drained_by_ && !is_still()) abandon();
@@ -324,14 +190,10 @@ bool DeviceMirror::land_up() {
   return moved;
 }
 
-bool DeviceMirror::land_watched() {
-  bool moved = false;
-  while (!watched_.empty() && has_passed(watched_.front())) {
-    events_.give_back(watched_.front());
-    watched_.pop_front();
-    moved = true;
-  }
-  return moved;
+bool DeviceMirror::land(StreamMarks& marks) {
+  const Result<bool> moved = marks.look();
+  if (!moved.ok()) (void)note(moved.status());
+  return moved.ok() && *moved;
 }
 
 bool DeviceMirror::has_passed(DeviceEvent event) {
@@ -355,6 +217,10 @@ void DeviceMirror::check_deadlines(TimePoint now) {
     (void)note(Status(Code::kTimeout, Scope::kGroup,
                       "the copies of reduced gradients to " + device_.name() +
                           " have not ended within the timeout"));
+  } else if (on_stream_.is_late(now)) {
+    (void)note(Status(Code::kTimeout, Scope::kGroup,
+                      "kernels that look at reduced gradients on " + device_.name() +
+                          " have not ended within the timeout"));
   }
 }
 
@@ -362,7 +228,8 @@ void DeviceMirror::check_deadlines(TimePoint now) {
 void DeviceMirror::abandon() {
   downs_.clear();
   ups_.clear();
-  watched_.clear();
+  copied_within_.abandon();
+  on_stream_.abandon();
   is_left_behind_ = true;
 }
 

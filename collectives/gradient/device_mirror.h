@@ -28,6 +28,7 @@
 #include "collectives/gradient/arena.h"
 #include "collectives/gradient/schedule.h"
 #include "collectives/held_communicator.h"
+#include "collectives/stream_marks.h"
 #include "comm/base/clock.h"
 #include "comm/device/device.h"
 #include "comm/engine.h"
@@ -76,9 +77,13 @@ class DeviceMirror final : private Driver {
   Device& device() const { return device_; }
   /// The stream of operations on the memory.
   DeviceStream stream() const { return down_; }
+  /// See leave_behind() and leave().
+  bool is_left_behind() const { return is_left_behind_; }
 
   // With the engine's baton held. A device error ends the communicator, and is returned.
 
+  /// Ends the communicator by an error of the device, and returns it.
+  Status note(Status how);
   /// Called once, before the first step.
   void open(Owner& owner) { owner_ = &owner; }
   /// A step with so many gradients and buckets begins.
@@ -95,6 +100,14 @@ class DeviceMirror final : private Driver {
   Status copy_within(const ByteSpan& place, const void* from, DeviceStream stream);
   /// Operations on stream() begin after kernels have written these gradients.
   Status order_after(std::span<const std::size_t> gradients);
+  /// Enqueues one of the gradient kernels on stream(). `arguments`: its struct.
+  template <class Arguments>
+  Status launch(const Kernel& kernel, const Arguments& arguments) {
+    return launch_bytes(kernel, std::as_bytes(std::span(&arguments, 1)));
+  }
+  /// A mark after all that was enqueued on stream(). It must be reached within the timeout.
+  Result<std::uint64_t> mark();
+  bool is_reached(std::uint64_t mark) const { return on_stream_.is_reached(mark); }
   /// Zeros for gradients that no kernel has written: copies of the arena's. They come before later
   /// operations on stream(), and after the work that was enqueued on `stream`, or before ready() of
   /// other gradients.
@@ -129,6 +142,7 @@ class DeviceMirror final : private Driver {
 
   DeviceMirror(HeldCommunicator& held, Devices& devices, Device& device);
 
+  Status launch_bytes(const Kernel& kernel, std::span<const std::byte> arguments);
   bool drive(TimePoint now) override;
   TimePoint wake_at() const override { return wake_at_; }
 
@@ -139,19 +153,19 @@ class DeviceMirror final : private Driver {
   Status fill_with_zeros();
   Status enqueue_down(const ByteSpan& place, const void* from, const Down& down);
   Status enqueue_up(std::span<const ByteSpan> spans, DeviceEvent returned);
-  Status watch_end(DeviceStream stream);
   Status let_down_wait_for(DeviceStream stream);
   bool land_down();
   bool land_up();
-  bool land_watched();
+  bool land(StreamMarks& marks);
   bool has_passed(DeviceEvent event);
   void check_deadlines(TimePoint now);
   void abandon();
   void keep_driven();
   void stop_driving();
-  Status note(Status how);
   const Up* up_of(std::size_t bucket) const;
-  bool is_still() const { return downs_.empty() && ups_.empty() && watched_.empty(); }
+  bool is_still() const {
+    return downs_.empty() && ups_.empty() && copied_within_.is_still() && on_stream_.is_still();
+  }
   TimePoint deadline() const;
 
   HeldCommunicator& held_;
@@ -171,7 +185,8 @@ class DeviceMirror final : private Driver {
   DeviceEvent up_after_ = nullptr;    // what the next copy up comes after; null: nothing
   std::deque<Down> downs_;            // on their way, in the order of the stream
   std::deque<Up> ups_;
-  std::deque<DeviceEvent> watched_;          // after copies that no other event follows
+  StreamMarks copied_within_;  // on any stream of the caller
+  StreamMarks on_stream_;
   TimePoint drained_by_ = TimePoint::max();  // after an error
   bool is_left_behind_ = false;
   bool is_attached_ = false;

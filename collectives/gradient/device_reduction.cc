@@ -1,5 +1,6 @@
 #include "collectives/gradient/device_reduction.h"
 
+#include <utility>
 #include <vector>
 
 #include <paceline/reduce_rule.h>
@@ -13,29 +14,23 @@
 namespace paceline {
 namespace {
 
-class DeviceReduction final : public BucketReduction {
+class DeviceReduction final : public DeviceBucket {
  public:
-  DeviceReduction(std::byte* memory, const Bucket& bucket, DataType type, int ranks,
-                  bool is_average)
-      : type_(type), ranks_(static_cast<std::uint64_t>(ranks)), is_average_(is_average) {
+  DeviceReduction(const DeviceSite& site, std::size_t number, const Bucket& bucket, DataType type)
+      : DeviceBucket(site, number, bucket), type_(type) {
     for (const ByteSpan& span : bucket.spans)
-      tensors_.push_back({.in = memory + span.begin,
-                          .out = memory + span.begin,
+      tensors_.push_back({.in = site.mirror.at(span.begin),
+                          .out = site.mirror.at(span.begin),
                           .count = span.bytes / size_of(type)});
-    bytes_ = bucket.bytes();
   }
 
   std::size_t operations() const override { return 1; }
-  // A factor of the operation takes the place of a division after it.
-  bool needs_ranks() const override { return true; }
-  void begin() override {}
-  bool work(std::size_t, StepTally& tally) override {
-    with_data_ = tally.ranks;
-    return true;
-  }
-  std::size_t plain_bytes(std::size_t) const override { return bytes_; }
+  std::size_t plain_bytes(std::size_t) const override { return bucket_.bytes(); }
 
   OperationRequest request(std::size_t, bool) override {
+    const Status ordered = site_.mirror.order_after(bucket_.gradients);
+    if (ordered.ok() && site_.options.finds_overflow)
+      (void)site_.looks->begin(number_, When::kBefore, bucket_.spans, type_);
     const Tensor& first = tensors_.front();
     if (tensors_.size() == 1)
       return requests::all_reduce(first.in, first.out, first.count, type_, rule());
@@ -43,9 +38,14 @@ class DeviceReduction final : public BucketReduction {
   }
 
  private:
+  Status enqueue_end() override {
+    if (site_.looks == nullptr) return {};
+    return site_.looks->begin(number_, When::kAfter, bucket_.spans, type_);
+  }
+
   ReduceRule rule() const {
-    if (!is_average_) return ReduceOp::kSum;
-    if (with_data_ == ranks_) return ReduceOp::kAvg;
+    if (!site_.options.is_average) return ReduceOp::kSum;
+    if (with_data_ == static_cast<std::uint64_t>(site_.ranks)) return ReduceOp::kAvg;
     return with_type(type_, [this]<class T>(T) {
       T factor;
       reduce::store_element<T>(&factor, 0,
@@ -55,18 +55,14 @@ class DeviceReduction final : public BucketReduction {
   }
 
   const DataType type_;
-  const std::uint64_t ranks_;
-  const bool is_average_;
   std::vector<Tensor> tensors_;  // the spans
-  std::size_t bytes_ = 0;
-  std::uint64_t with_data_ = 1;  // ranks, of this step
 };
 
 }  // namespace
 
-std::unique_ptr<BucketReduction> make_device_reduction(std::byte* memory, const Bucket& bucket,
-                                                       DataType type, int ranks, bool is_average) {
-  return std::make_unique<DeviceReduction>(memory, bucket, type, ranks, is_average);
+std::unique_ptr<BucketReduction> make_device_reduction(const DeviceSite& site, std::size_t number,
+                                                       const Bucket& bucket, DataType type) {
+  return std::make_unique<DeviceReduction>(site, number, bucket, type);
 }
 
 }  // namespace paceline

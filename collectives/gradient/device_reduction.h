@@ -1,19 +1,35 @@
-// A bucket in the memory of a device: one all-reduce there, by a library such as NCCL.
+// Reductions of buckets in the memory of a device, by a library such as NCCL.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 
+#include <paceline/gradient_pipeline.h>
 #include <paceline/types.h>
 
 #include "collectives/gradient/bucket_reduction.h"
+#include "collectives/gradient/device_bucket.h"
 #include "collectives/gradient/schedule.h"
 
 namespace paceline {
 
-/// `memory`: the address on the device that belongs to offset 0 of the arena. The average is one
-/// over the ranks that have data.
-std::unique_ptr<BucketReduction> make_device_reduction(std::byte* memory, const Bucket& bucket,
-                                                       DataType type, int ranks, bool is_average);
+/// One all-reduce. `number`: of the bucket in its schedule. The average is one over the ranks that
+/// have data.
+std::unique_ptr<BucketReduction> make_device_reduction(const DeviceSite& site, std::size_t number,
+                                                       const Bucket& bucket, DataType type);
+
+/// Codecs that kernels of the device encode.
+inline bool has_device_codec(Codec codec) { return codec == Codec::kBf16 || codec == Codec::kFp16; }
+/// Do the options request what only kernels of the device can do in its memory?
+inline bool needs_kernels(const GradientOptions& options) {
+  return options.finds_overflow || options.computes_norm || options.codec != Codec::kNone;
+}
+
+/// The same exchanges and bits as make_dense_reduction(). The bucket is one span of float32.
+std::unique_ptr<BucketReduction> make_device_dense_reduction(const DeviceSite& site,
+                                                             std::size_t number,
+                                                             const Bucket& bucket, Codec codec);
+/// The scratch memory of that.
+std::size_t device_dense_scratch_bytes(const Bucket& bucket, int ranks);
 
 }  // namespace paceline

@@ -24,8 +24,8 @@ std::vector<std::uint32_t> uses_of(std::span<const Parameter> parameters) {
 
 // Measured times differ from run to run. So no decision may depend on them if results must have the
 // same bits. A named codec is used; kAuto uses no codec.
-GradientOptions without_measuring(GradientOptions options, Determinism determinism) {
-  if (determinism == Determinism::kFast) return options;
+GradientOptions without_measuring(GradientOptions options, bool measures) {
+  if (measures) return options;
   if (options.codec == Codec::kAuto) options.codec = Codec::kNone;
   options.forces_codec = options.codec != Codec::kNone;
   return options;
@@ -43,9 +43,9 @@ GradientCore::GradientCore(Communicator own, GradientArena arena,
       arena_(std::move(arena)),
       mirror_(std::move(mirror)),
       parameters_(std::move(parameters)),
-      options_(without_measuring(options, own_.parts().determinism)),
       by_library_(by_library),
       measures_(own_.parts().determinism == Determinism::kFast && !by_library),
+      options_(without_measuring(options, measures_)),
       digest_(digest_of(parameters_, options)),
       readiness_(uses_of(parameters_)),
       is_frozen_(parameters_.size()),
@@ -55,10 +55,12 @@ GradientCore::GradientCore(Communicator own, GradientArena arena,
       bases_(arena_, static_cast<std::size_t>(options.power_sgd_rank)),
       measured_(arena_, parameters_, options_),
       line_(held_, {.bytes_in_flight = options.max_bytes_in_flight},
-            [this](std::size_t bucket, const OperationRequest& request) {
-              return start_operation(bucket, request);
-            }),
+            [this](const OperationRequest& request) { return start_operation(request); }),
       heads_(static_cast<std::size_t>(own_.group().size())) {
+  if (by_library_) {
+    if (needs_kernels(options_)) looks_.emplace(*mirror_);
+    scratch_.emplace(*mirror_);
+  }
   set_schedule(measured_.first(is_frozen_, policy_.current() != Codec::kNone), {});
   if (options.codec == Codec::kAuto && !measures_)
     tell_log(

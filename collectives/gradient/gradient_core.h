@@ -26,7 +26,9 @@
 #include "collectives/gradient/arena.h"
 #include "collectives/gradient/bucket_line.h"
 #include "collectives/gradient/codec_policy.h"
+#include "collectives/gradient/device_looks.h"
 #include "collectives/gradient/device_mirror.h"
+#include "collectives/gradient/device_scratch.h"
 #include "collectives/gradient/error_feedback.h"
 #include "collectives/gradient/low_rank_bases.h"
 #include "collectives/gradient/measured_schedule.h"
@@ -126,8 +128,7 @@ class GradientCore final : private Driver, private DeviceMirror::Owner {
   }
 
   // With device memory (gradient_on_device.cc).
-  std::shared_ptr<const Completion> start_operation(std::size_t bucket,
-                                                    const OperationRequest& request);
+  std::shared_ptr<const Completion> start_operation(const OperationRequest& request);
   Status mark_on_device(std::size_t parameter, const void* from, DeviceStream stream);
   Status check_stream(DeviceStream stream) const;
   Status check_from(std::size_t parameter, const void* gradient) const;
@@ -152,9 +153,10 @@ class GradientCore final : private Driver, private DeviceMirror::Owner {
     return outcome;
   }
 
+  void make_room_on_device();
   bool may_be_coded(const Bucket& bucket) const;
   Codec codec_of(const Bucket& bucket, const PathCost& path) const;
-  std::unique_ptr<BucketReduction> make_reduction(const Bucket& bucket, Codec codec);
+  std::unique_ptr<BucketReduction> make_reduction(std::size_t bucket);
   void tell_log(const std::string& news) const;
 
   const Communicator communicator_;
@@ -164,10 +166,12 @@ class GradientCore final : private Driver, private DeviceMirror::Owner {
   GradientArena arena_;
   const std::unique_ptr<DeviceMirror> mirror_;  // null: gradients lie in the arena
   const std::vector<Parameter> parameters_;
+  const bool by_library_;                 // reduces gradients in device memory
+  std::optional<DeviceLooks> looks_;      // of these gradients, if an option needs them
+  std::optional<DeviceScratch> scratch_;  // for them
+  const bool measures_;  // buckets and codecs depend on measured times, which must be those
+                         // of gradients: not of calls before kernels, as with by_library_
   const GradientOptions options_;
-  const bool by_library_;       // reduces gradients in device memory
-  const bool measures_;         // buckets and codecs depend on measured times, which must be those
-                                // of gradients: not of calls before kernels, as with by_library_
   const std::uint64_t digest_;  // of parameters and options
 
   Readiness readiness_;

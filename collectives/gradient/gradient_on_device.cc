@@ -76,14 +76,11 @@ Status GradientCore::mark_on_device(std::size_t parameter, const void* from, Dev
   return {};
 }
 
-// In a driver.
-std::shared_ptr<const Completion> GradientCore::start_operation(std::size_t bucket,
-                                                                const OperationRequest& request) {
+// In a driver. An error of the device has ended the communicator, which refuses the operation then.
+std::shared_ptr<const Completion> GradientCore::start_operation(const OperationRequest& request) {
   if (!by_library_) return held_.start(request);
   OperationRequest on_device = request;
   on_device.stream = mirror_->stream();
-  // An error has ended the communicator, which refuses the operation then.
-  (void)mirror_->order_after(schedule_.buckets[bucket].gradients);
   return own_.on_devices().start(on_device, mirror_->device());
 }
 

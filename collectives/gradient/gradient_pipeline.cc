@@ -9,7 +9,9 @@
 
 #include "collectives/gradient/agreement.h"
 #include "collectives/gradient/device_mirror.h"
+#include "collectives/gradient/device_reduction.h"
 #include "collectives/gradient/gradient_core.h"
+#include "collectives/gradient/kernels/image.h"
 #include "collectives/requests.h"
 #include "comm/base/argument_error.h"
 #include "comm/base/try.h"
@@ -78,11 +80,15 @@ Result<GradientMemory> make_memory(CommunicatorCore& core, std::span<const Param
   return memory;
 }
 
-// Without a codec, and if the CPU needs no look at gradients. Then a library may reduce them in the
-// memory of the device. The same on all ranks.
-bool may_use_library(const GradientOptions& options, Determinism determinism) {
-  return options.on_device && options.codec == Codec::kNone && !options.finds_overflow &&
-         !options.computes_norm && determinism == Determinism::kFast;
+// If neither a codec nor a look at gradients needs the CPU, on any rank. Then a library may reduce
+// them in the memory of the device. The same on all ranks.
+bool may_use_library(const GradientOptions& options, Determinism determinism,
+                     std::span<const PipelineOffer> offers) {
+  const auto has_kernels = [](const PipelineOffer& one) { return one.has_kernels != 0; };
+  const bool is_coded = options.codec != Codec::kNone;
+  return options.on_device && determinism == Determinism::kFast &&
+         (!is_coded || has_device_codec(options.codec)) &&
+         (!needs_kernels(options) || std::ranges::all_of(offers, has_kernels));
 }
 
 // Whether a library can, is known after an operation on device memory.
@@ -130,12 +136,14 @@ Result<GradientPipeline> GradientPipeline::over(Communicator own, std::vector<Pa
   PACELINE_TRY(own.core()->refuse_child());
   Result<GradientMemory> memory = make_memory(*own.core(), parameters, options);
   const Group& group = own.group();
-  const PipelineOffer offer = offer_of(parameters, options, memory.status());
+  PipelineOffer offer = offer_of(parameters, options, memory.status());
+  if (memory.ok() && memory->mirror != nullptr)
+    offer.has_kernels = can_run_gradient_kernels(memory->mirror->device()) ? 1 : 0;
   std::vector<PipelineOffer> offers(group.members.size());
   PACELINE_TRY(own.all_gather(&offer, offers.data(), PipelineOffer::kWords, DataType::kUInt64));
   PACELINE_TRY(judge_offers(offers, group, memory.status()));
   bool by_library = false;
-  if (may_use_library(options, own.core()->parts().determinism)) {
+  if (may_use_library(options, own.core()->parts().determinism, offers)) {
     PACELINE_TRY_ASSIGN(by_library, can_use_library(*own.core(), *memory->mirror, parameters));
   }
   return GradientPipeline(std::make_unique<GradientCore>(

@@ -31,13 +31,22 @@ void GradientCore::set_schedule(Schedule schedule, const PathCost& path) {
   }
   bases_.set_parts(parts);
   feedback_.set_spans(std::move(losing));
+  if (by_library_) make_room_on_device();
   std::vector<std::unique_ptr<BucketReduction>> buckets;
-  for (std::size_t i = 0; i < codecs_.size(); ++i)
-    buckets.push_back(make_reduction(schedule_.buckets[i], codecs_[i]));
+  for (std::size_t i = 0; i < codecs_.size(); ++i) buckets.push_back(make_reduction(i));
   const Engine::Baton baton = engine_->hold();
   line_.set_buckets(schedule_, std::move(buckets));
   readiness_.set_buckets(schedule_.buckets);
   ++plans_;
+}
+
+// For the buckets of the schedule. An error has ended the communicator: the next step says so.
+void GradientCore::make_room_on_device() {
+  const Engine::Baton baton = engine_->hold();
+  if (looks_) (void)looks_->set_buckets(schedule_.buckets.size());
+  for (std::size_t i = 0; i < codecs_.size(); ++i)
+    if (codecs_[i] != Codec::kNone)
+      scratch_->set_bytes(device_dense_scratch_bytes(schedule_.buckets[i], own_.group().size()));
 }
 
 // What is of several pieces is small, and no codec pays for it; where one is forced nothing is.
@@ -54,10 +63,20 @@ Codec GradientCore::codec_of(const Bucket& bucket, const PathCost& path) const {
   return std::ranges::any_of(bases_.parts_of(bucket), pays) ? codec : Codec::kNone;
 }
 
-std::unique_ptr<BucketReduction> GradientCore::make_reduction(const Bucket& bucket, Codec codec) {
-  if (by_library_)
-    return make_device_reduction(mirror_->at(0), bucket, type_of(bucket), own_.group().size(),
-                                 options_.is_average);
+std::unique_ptr<BucketReduction> GradientCore::make_reduction(std::size_t number) {
+  const Bucket& bucket = schedule_.buckets[number];
+  const Codec codec = codecs_[number];
+  if (by_library_) {
+    const DeviceSite site{.arena = arena_,
+                          .mirror = *mirror_,
+                          .looks = looks_ ? &*looks_ : nullptr,
+                          .scratch = *scratch_,
+                          .options = options_,
+                          .rank = own_.group().rank,
+                          .ranks = own_.group().size()};
+    if (codec != Codec::kNone) return make_device_dense_reduction(site, number, bucket, codec);
+    return make_device_reduction(site, number, bucket, type_of(bucket));
+  }
   const BucketSite site(arena_, type_of(bucket), options_, feedback_.is_kept());
   if (codec == Codec::kNone) return make_plain_reduction(site, bucket, own_.group().size());
   const ByteSpan span = bucket.spans.front();

@@ -26,6 +26,23 @@ struct DeviceEventHandle;
 /// The driver's own handle: a cudaEvent_t.
 using DeviceEvent = DeviceEventHandle*;
 
+/// Code for devices, as a compiler of the vendor has made it (a fat binary of nvcc). Empty: this
+/// build has none.
+struct KernelImage {
+  std::span<const std::byte> bytes;
+};
+/// A function of the image. It has one argument, a struct, and runs in blocks of kKernelLanes lanes
+/// (kernel_block.h).
+struct Kernel {
+  const KernelImage* image = nullptr;
+  const char* name = nullptr;
+};
+struct KernelLaunch {
+  Kernel kernel;
+  unsigned blocks = 0;
+  std::span<const std::byte> arguments{};  ///< the struct, which is copied
+};
+
 /// One device. Any thread may call any member; only one thread at a time uses a stream or an event.
 /// Errors name the device, and what the driver said: Code::kUnavailable, Scope::kGroup.
 class Device {
@@ -59,6 +76,11 @@ class Device {
   virtual Status copy_within(void* to, const void* from, std::size_t bytes,
                              DeviceStream stream) = 0;
 
+  /// Loads the image of the kernel at the first call. False: the image or the device cannot do it.
+  virtual bool can_run(const Kernel& kernel) = 0;
+  /// Enqueues a kernel that can_run() knows.
+  virtual Status launch(const KernelLaunch& launch, DeviceStream stream) = 0;
+
   /// Memory of the device, with unspecified contents, aligned to 256 bytes. Null for 0 bytes.
   /// destroy_memory() may wait for work that was enqueued.
   virtual Result<std::byte*> make_memory(std::size_t bytes) = 0;
@@ -91,7 +113,7 @@ class Devices {
 
 /// A module exports one of these as kDeviceModuleSymbol.
 struct DeviceModule {
-  static constexpr std::uint32_t kVersion = 4;
+  static constexpr std::uint32_t kVersion = 5;
 
   std::uint32_t version = kVersion;
   /// The devices are never destroyed. Null: the module cannot use the driver, and `why` says why.

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <string>
 
+#include "collectives/gradient/kernels/image.h"
 #include "comm/base/environment.h"
 #include "comm/device/device_group.h"
 #include "comm/device/process_devices.h"
@@ -31,16 +32,19 @@ int info_command(std::span<const std::string> arguments) {
   if (!arguments.empty()) {
     std::puts(
         "usage: paceline info\n"
-        "Shows the version, whether operations on GPU memory are possible here, and the\n"
-        "environment variables that ranks read.\n"
+        "Shows the version, whether operations on GPU memory are possible here, whether the\n"
+        "build has kernels for GPUs, and the environment variables that ranks read.\n"
         "\n"
         "Exit code: 0. 125: a wrong argument.\n"
         "\n"
         "Example:  paceline info | grep -A 2 PACELINE_NET");
     return 0;
   }
-  std::printf("paceline %s\nGPU memory: %s\n\nEnvironment variables that a rank reads:\n",
-              std::string(build_name()).c_str(), gpu_memory().c_str());
+  std::printf(
+      "paceline %s\nGPU memory: %s\nGPU kernels: %s\n\nEnvironment variables that a rank reads:\n",
+      std::string(build_name()).c_str(), gpu_memory().c_str(),
+      has_gradient_kernels() ? "for compute capability 8.0 and later"
+                             : "none, because nvcc was not found when this was built");
   for (const Variable& variable : environment_variables()) {
     const auto text = [](std::string_view view) { return std::string(view); };
     std::printf("  %s\n      %s\n      form: %s; default: %s\n", text(variable.name).c_str(),

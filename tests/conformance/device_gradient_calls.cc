@@ -1,59 +1,18 @@
-// Calls of gradient pipelines in device memory, and their errors, over fake devices
-// (tests/harness/fake_device.h): by copies, and by the stand-in of NCCL.
+// Calls of gradient pipelines in device memory.
 
 #include <algorithm>
-#include <chrono>
-#include <cstdint>
-#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include <gtest/gtest.h>
-
-#include <paceline/gradient_pipeline.h>
-
-#include "comm/base/random.h"
-#include "comm/base/try.h"
-#include "tests/harness/ranks.h"
+#include "tests/conformance/device_pipelines.h"
 
 namespace paceline::testing {
 namespace {
 
-using Library = RunOptions::Library;
-
-// ---- Calls ----
-
-using PipelineBody = std::function<Status(GradientPipeline&, FakeDevices&, int rank)>;
-
-// `body` gets a pipeline of 4 gradients of 1000 elements.
-Status run_pipelines(RunOptions options, const PipelineBody& body) {
-  options.devices = 2;
-  return run_ranks(options, [&](Communicator& world) -> Status {
-    FakeDevices& devices = devices_of(world);
-    const int rank = world.rank();
-    const std::vector<Parameter> parameters(4, Parameter{.name = "w", .count = 1000});
-    {
-      const GradientOptions pipeline_options{
-          .bucket_bytes = 4000, .finds_overflow = false, .on_device = true};
-      PACELINE_TRY_ASSIGN(GradientPipeline pipeline,
-                          GradientPipeline::over(std::move(world), parameters, pipeline_options));
-      PACELINE_TRY(body(pipeline, devices, rank));
-    }
-    devices.device(0).run_all();
-    const std::string broken = devices.device(0).broken();
-    return broken.empty() ? Status() : wrong(broken);
-  });
-}
-
-Status expect(const Status& error, Code code, const std::string& text) {
-  if (error.code() == code && error.text().find(text) != std::string::npos) return {};
-  return wrong("this is not the expected error: " + error.to_string());
-}
-
 TEST(DeviceGradientCalls, GradientsAreZerosAtFirst) {
   const Status status =
-      run_pipelines({}, [](GradientPipeline& pipeline, FakeDevices& devices, int) -> Status {
+      run_pipelines({}, Way(), [](GradientPipeline& pipeline, FakeDevices& devices, int) -> Status {
         const std::byte* const seen = devices.device(0).seen(pipeline.gradient(3).data());
         for (std::size_t i = 0; i < pipeline.gradient(3).size(); ++i)
           if (seen[i] != std::byte{0}) return wrong("byte " + std::to_string(i));
@@ -62,19 +21,12 @@ TEST(DeviceGradientCalls, GradientsAreZerosAtFirst) {
   EXPECT_TRUE(status.ok()) << status.to_string();
 }
 
-class DeviceGradientWays : public ::testing::TestWithParam<RunOptions::Library> {};
-INSTANTIATE_TEST_SUITE_P(All, DeviceGradientWays,
-                         ::testing::Values(Library::kNone, Library::kNccl,
-                                           Library::kNcclWithoutRevoke),
-                         [](const auto& info) {
-                           return std::string(info.param == Library::kNone   ? "copies"
-                                              : info.param == Library::kNccl ? "library"
-                                                                             : "without_revoke");
-                         });
+class DeviceGradientWays : public ::testing::TestWithParam<Way> {};
+INSTANTIATE_TEST_SUITE_P(All, DeviceGradientWays, all_ways(), name_of);
 
 TEST_P(DeviceGradientWays, ThreadsMarkGradientsOnStreamsOfTheirOwn) {
   const Status status = run_pipelines(
-      {.mode = Mode::kThreads, .device_library = GetParam()},
+      {.mode = Mode::kThreads}, GetParam(),
       [](GradientPipeline& pipeline, FakeDevices& devices, int rank) -> Status {
         FakeDevice& device = devices.device(0);
         const auto mark = [&](std::size_t i, DeviceStream stream, int step, Status& marked) {
@@ -107,8 +59,7 @@ TEST_P(DeviceGradientWays, ThreadsMarkGradientsOnStreamsOfTheirOwn) {
 
 TEST_P(DeviceGradientWays, JoinGivesTheAveragesOfTheOthers) {
   const Status status = run_pipelines(
-      {.device_library = GetParam()},
-      [](GradientPipeline& pipeline, FakeDevices& devices, int rank) -> Status {
+      {}, GetParam(), [](GradientPipeline& pipeline, FakeDevices& devices, int rank) -> Status {
         FakeDevice& device = devices.device(0);
         auto* const seen = reinterpret_cast<float*>(device.seen(pipeline.gradient(1).data()));
         if (rank == 0) {
@@ -135,7 +86,7 @@ TEST_P(DeviceGradientWays, JoinGivesTheAveragesOfTheOthers) {
 TEST_P(DeviceGradientWays, AnUnusedGradientIsWrittenAfterEarlierReads) {
   for (const std::uint64_t seed : seeds(20)) {
     const Status status = run_pipelines(
-        {.seed = seed, .device_library = GetParam()},
+        {.seed = seed}, GetParam(),
         [](GradientPipeline& pipeline, FakeDevices& devices, int rank) -> Status {
           FakeDevice& device = devices.device(0);
           const auto of = [&](std::size_t i) {
@@ -168,7 +119,7 @@ TEST_P(DeviceGradientWays, AnUnusedGradientIsWrittenAfterEarlierReads) {
 TEST_P(DeviceGradientWays, AStepFollowsTheEndOfAnEpoch) {
   for (const std::uint64_t seed : seeds(20)) {
     const Status status = run_pipelines(
-        {.seed = seed, .device_library = GetParam()},
+        {.seed = seed}, GetParam(),
         [](GradientPipeline& pipeline, FakeDevices& devices, int) -> Status {
           FakeDevice& device = devices.device(0);
           PACELINE_TRY_ASSIGN(const DeviceStream stream, device.make_stream());
@@ -196,7 +147,7 @@ TEST_P(DeviceGradientWays, AStepFollowsTheEndOfAnEpoch) {
 
 TEST_P(DeviceGradientWays, WrongCallsAreRefused) {
   const Status status = run_pipelines(
-      {.ranks = 1, .device_library = GetParam()},
+      {.ranks = 1}, GetParam(),
       [](GradientPipeline& pipeline, FakeDevices& devices, int) -> Status {
         FakeDevice& device = devices.device(0);
         PACELINE_TRY_ASSIGN(const DeviceStream other, devices.device(1).make_stream());
@@ -249,119 +200,24 @@ TEST(DeviceGradientCalls, RanksMustAgreeOnThePlace) {
   EXPECT_TRUE(status.ok()) << status.to_string();
 }
 
-// ---- Errors ----
-
-// Gradients that lie elsewhere are freed as soon as wait() has returned the error.
-TEST_P(DeviceGradientWays, NothingReadsMemoryThatIsFreedAfterAnAbort) {
-  for (const std::uint64_t seed : seeds(50)) {
-    const Status status =
-        run_pipelines({.ranks = 3, .seed = seed, .device_library = GetParam()},
-                      [seed](GradientPipeline& pipeline, FakeDevices& devices, int rank) -> Status {
-                        FakeDevice& device = devices.device(0);
-                        Random random(seed * 10 + static_cast<std::uint64_t>(rank));
-                        PACELINE_TRY_ASSIGN(const DeviceStream stream, device.make_stream());
-                        const bool aborts = rank == static_cast<int>(seed % 3);
-                        // After the first step, when all ranks have their pipelines.
-                        const std::uint64_t aborts_before = 4 + random.below(8);
-                        bool has_failed = false;
-                        for (std::uint64_t step = 0; step < 3 && !has_failed; ++step) {
-                          std::vector<std::byte*> used;
-                          for (std::size_t i = 0; i < 4 && !has_failed; ++i) {
-                            if (aborts && 4 * step + i == aborts_before) pipeline.abort();
-                            used.push_back(device.allocate(4000));
-                            device.launch(stream, [] {});
-                            has_failed = !pipeline.ready_on(i, used.back(), stream).ok();
-                          }
-                          if (step > 0 && random.below(4) == 0) break;  // and leaves
-                          if (!has_failed && step % 2 == 0)
-                            has_failed = !pipeline.wait_on(1, stream).ok();
-                          has_failed = !pipeline.wait_on(stream).ok();
-                          for (std::byte* const memory : used) device.free(memory);
-                        }
-                        return {};
-                      });
-    ASSERT_TRUE(status.ok()) << status.to_string();
+// One rank's device cannot run kernels.
+TEST(DeviceGradientCalls, WithoutKernelsTheCpuReducesCopies) {
+  for (const bool needs_kernels : {false, true}) {
+    const Status status = run_ranks(
+        {.ranks = 3, .devices = 1, .device_library = Library::kNccl},
+        [needs_kernels](Communicator& world) -> Status {
+          if (world.rank() == 1) devices_of(world).device(0).refuse_kernels();
+          PACELINE_TRY_ASSIGN(
+              GradientPipeline pipeline,
+              GradientPipeline::over(std::move(world), {{.name = "w", .count = 1000}},
+                                     {.finds_overflow = needs_kernels, .on_device = true}));
+          const bool by_library = pipeline.describe().find("in GPU memory") != std::string::npos;
+          PACELINE_TRY(pipeline.ready(0));
+          PACELINE_TRY(pipeline.wait().status());
+          return by_library == !needs_kernels ? Status() : wrong(pipeline.describe());
+        });
+    EXPECT_TRUE(status.ok()) << status.to_string();
   }
-}
-
-// Rank 1 may hear of it at any call.
-TEST_P(DeviceGradientWays, AnErrorOfTheDeviceEndsThePipeline) {
-  const RunOptions options{.devices = 1, .device_library = GetParam()};
-  const Status status = run_ranks(options, [](Communicator& world) -> Status {
-    FakeDevice& device = devices_of(world).device(0);
-    const bool fails = world.rank() == 0;
-    Result<GradientPipeline> pipeline =
-        GradientPipeline::over(std::move(world), {{.name = "w", .count = 1000}},
-                               {.finds_overflow = false, .on_device = true});
-    Status how = pipeline.status();
-    if (how.ok()) how = pipeline->ready(0);
-    if (fails) device.fail();
-    if (how.ok()) how = pipeline->wait().status();
-    return expect(how, Code::kUnavailable, "rank 0 on sim0: GPU 0 cannot");
-  });
-  EXPECT_TRUE(status.ok()) << status.to_string();
-}
-
-TEST_P(DeviceGradientWays, AStreamThatDoesNotReachTheCallIsNamed) {
-  const bool copies = GetParam() == Library::kNone;
-  const Status status = run_pipelines(
-      {.timeout = std::chrono::milliseconds(300), .device_library = GetParam()},
-      [copies](GradientPipeline& pipeline, FakeDevices& devices, int rank) -> Status {
-        FakeDevice& device = devices.device(0);
-        PACELINE_TRY_ASSIGN(const DeviceStream stream, device.make_stream());
-        if (rank == 0) {
-          device.hold(stream);
-          device.launch(stream, [] {});
-        }
-        const Status marked = pipeline.ready_on(2, stream);
-        const Status ended = marked.ok() ? pipeline.wait().status() : marked;
-        device.release(stream);
-        if (rank == 1) return ended.ok() ? wrong("no error") : Status();
-        return expect(ended, Code::kTimeout,
-                      copies ? "the work before ready() of gradient 2 (w) on its stream of GPU 0"
-                             : "rank 0 on sim0 has called it, and waits for its GPU");
-      });
-  EXPECT_TRUE(status.ok()) << status.to_string();
-}
-
-// A stuck stream keeps the memory of the pipeline.
-TEST_P(DeviceGradientWays, MemoryInUseIsNotFreed) {
-  const RunOptions options{
-      .timeout = std::chrono::milliseconds(300), .devices = 1, .device_library = GetParam()};
-  const Status status = run_ranks(options, [](Communicator& world) -> Status {
-    FakeDevice& device = devices_of(world).device(0);
-    const bool is_stuck = world.rank() == 0;
-    PACELINE_TRY_ASSIGN(const DeviceStream stream, device.make_stream());
-    {
-      PACELINE_TRY_ASSIGN(GradientPipeline pipeline,
-                          GradientPipeline::over(
-                              std::move(world), {{.name = "w", .count = 1000}},
-                              {.bucket_bytes = 4000, .finds_overflow = false, .on_device = true}));
-      if (is_stuck) device.hold(stream);
-      device.launch(stream, [] {});
-      if (pipeline.ready_on(0, stream).ok() && pipeline.wait().ok()) return wrong("no error");
-    }
-    device.release(stream);
-    device.run_all();
-    const std::string broken = device.broken();
-    return broken.empty() ? Status() : wrong(broken);
-  });
-  EXPECT_TRUE(status.ok()) << status.to_string();
-}
-
-TEST(DeviceGradientErrors, NoRankGetsAPipelineIfOneCannotPinMemory) {
-  const Status status = run_ranks({.ranks = 2, .devices = 1}, [](Communicator& world) -> Status {
-    FakeDevice& device = devices_of(world).device(0);
-    const bool refuses = world.rank() == 1;
-    if (refuses) device.refuse_pins();
-    const Status made =
-        GradientPipeline::over(std::move(world), {{.name = "w", .count = 10}}, {.on_device = true})
-            .status();
-    PACELINE_TRY(expect(made, Code::kUnavailable, refuses ? "cannot pin" : "rank 1"));
-    const std::string broken = device.broken();
-    return broken.empty() ? Status() : wrong(broken);
-  });
-  EXPECT_TRUE(status.ok()) << status.to_string();
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 // the results after wait_on(). The results must have the bits of a pipeline in host memory.
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -18,43 +19,13 @@
 #include <paceline/gradient_pipeline.h>
 
 #include "comm/base/try.h"
+#include "tests/conformance/device_model.h"
 #include "tests/harness/ranks.h"
 
 namespace paceline::testing {
 namespace {
 
 constexpr int kSteps = 6;
-
-// Of 0 elements, of 1, with two uses, and longer than a bucket.
-std::vector<Parameter> model() {
-  return {{.name = "embedding", .count = 5003},
-          {.name = "bias", .count = 1},
-          {.name = "nothing", .count = 0},
-          {.name = "tied", .count = 777, .uses = 2},
-          {.name = "wide", .count = 333, .type = DataType::kFloat64},
-          {.name = "frozen", .count = 50},
-          {.name = "head", .count = 1500}};
-}
-constexpr std::size_t kFrozen = 5;
-
-// Small whole numbers: their sums are exact.
-double value(int rank, int step, int micro, int use, std::size_t parameter, std::size_t element) {
-  const std::size_t mixed = 31 * parameter + 7 * element + static_cast<std::size_t>(rank) * 3 +
-                            static_cast<std::size_t>(step * 5 + micro * 11 + use * 13);
-  return static_cast<double>(mixed % 61) - 30;
-}
-
-int micro_steps(int step) { return step % 2 == 0 ? 1 : 2; }
-
-// How often this rank calls ready() in the micro-step.
-int uses(int rank, int ranks, int step, int micro, const Parameter& parameter) {
-  if (parameter.name == "frozen") return 0;
-  const bool is_turn = step % ranks == rank;
-  if (parameter.name == "head" && is_turn) return 0;                    // unused
-  if (parameter.name == "embedding" && is_turn && micro > 0) return 0;  // by the first one only
-  if (parameter.name == "tied" && is_turn) return 1;                    // one of two
-  return parameter.uses;
-}
 
 struct Outcome {
   std::vector<std::byte> gradients;
@@ -64,8 +35,8 @@ struct Outcome {
 // Runs the steps. A derived class says where gradients lie.
 class Trainer {
  public:
-  Trainer(GradientPipeline& pipeline, int rank, int ranks)
-      : pipeline_(pipeline), rank_(rank), ranks_(ranks) {}
+  Trainer(GradientPipeline& pipeline, int rank, int ranks, bool overflows)
+      : pipeline_(pipeline), rank_(rank), ranks_(ranks), overflows_(overflows) {}
   virtual ~Trainer() = default;
 
   Result<Outcome> train() {
@@ -109,6 +80,13 @@ class Trainer {
   const int rank_, ranks_;
 
  private:
+  // An element of the last rank.
+  double written(int step, int micro, int use, std::size_t parameter, std::size_t element) const {
+    const bool is_infinite = overflows_ && step == kOverflowStep && rank_ == ranks_ - 1 &&
+                             parameter == kOverflowing && element % 100 == 99;
+    return is_infinite ? INFINITY : value(rank_, step, micro, use, parameter, element);
+  }
+
   Status backward(int step, int micro) {
     for (std::size_t i = pipeline_.parameters().size(); i-- > 0;) {
       const Parameter& parameter = pipeline_.parameters()[i];
@@ -127,7 +105,7 @@ class Trainer {
     const auto fill = [=, this, count = parameter.count](auto* elements) {
       using Element = std::remove_pointer_t<decltype(elements)>;
       for (std::size_t e = 0; e < count; ++e) {
-        const auto added = static_cast<Element>(value(rank_, step, micro, use, i, e));
+        const auto added = static_cast<Element>(written(step, micro, use, i, e));
         elements[e] = adds ? elements[e] + added : added;
       }
     };
@@ -139,6 +117,7 @@ class Trainer {
     });
   }
 
+  const bool overflows_;
   std::vector<bool> is_first_;
   Outcome outcome_;
 };
@@ -162,8 +141,10 @@ class HostTrainer final : public Trainer {
 
 class DeviceTrainer final : public Trainer {
  public:
-  DeviceTrainer(GradientPipeline& pipeline, FakeDevice& device, int rank, int ranks)
-      : Trainer(pipeline, rank, ranks), device_(device), stream_(device.make_stream().value()) {}
+  DeviceTrainer(GradientPipeline& pipeline, FakeDevice& device, int rank, int ranks, bool overflows)
+      : Trainer(pipeline, rank, ranks, overflows),
+        device_(device),
+        stream_(device.make_stream().value()) {}
   ~DeviceTrainer() override {
     device_.run_all();
     device_.destroy_stream(stream_);
@@ -225,7 +206,7 @@ using Library = RunOptions::Library;
 
 // Each rank's outcome, on the host or the device.
 Status train(RunOptions options, const GradientOptions& pipeline_options,
-             std::vector<Outcome>& outcomes) {
+             std::vector<Outcome>& outcomes, bool overflows = false) {
   outcomes.resize(static_cast<std::size_t>(options.ranks));
   options.devices = 1;
   return run_ranks(options, [&](Communicator& world) -> Status {
@@ -235,11 +216,14 @@ Status train(RunOptions options, const GradientOptions& pipeline_options,
       PACELINE_TRY_ASSIGN(GradientPipeline pipeline,
                           GradientPipeline::over(std::move(world), model(), pipeline_options));
       const bool by_library = pipeline.describe().find("in GPU memory") != std::string::npos;
+      const bool is_coded = pipeline.describe().find(" as ") != std::string::npos;
       if (by_library != (options.device_library != Library::kNone)) return wrong("the way");
+      if (by_library && is_coded != (pipeline_options.codec != Codec::kNone && options.ranks > 1))
+        return wrong("the codec");
       std::unique_ptr<Trainer> trainer =
-          std::make_unique<HostTrainer>(pipeline, rank, options.ranks);
+          std::make_unique<HostTrainer>(pipeline, rank, options.ranks, overflows);
       if (pipeline_options.on_device)
-        trainer = std::make_unique<DeviceTrainer>(pipeline, device, rank, options.ranks);
+        trainer = std::make_unique<DeviceTrainer>(pipeline, device, rank, options.ranks, overflows);
       PACELINE_TRY_ASSIGN(outcomes[static_cast<std::size_t>(rank)], trainer->train());
     }
     const std::string broken = device.broken();
@@ -267,8 +251,11 @@ void expect_near(const std::vector<std::byte>& expected, const std::vector<std::
       if (one.name == "frozen") continue;
       for (std::size_t i = 0; i < one.count; ++i) {
         const double wanted = next(expected, one.type), got = next(found, one.type);
-        ASSERT_LE(std::abs(wanted - got), apart * std::abs(wanted))
-            << "step " << step << ", " << one.name << " " << i << ": " << got << ", not " << wanted;
+        if (std::isfinite(wanted) || std::isfinite(got)) {
+          ASSERT_LE(std::abs(wanted - got), apart * std::abs(wanted))
+              << "step " << step << ", " << one.name << " " << i << ": " << got << ", not "
+              << wanted;
+        }
         at += size_of(one.type);
       }
     }
@@ -324,25 +311,56 @@ INSTANTIATE_TEST_SUITE_P(
 class DeviceGradientsByLibrary
     : public ::testing::TestWithParam<std::tuple<Mode, int, RunOptions::Library>> {};
 
-// Sums are exact. An average of three may be rounded differently.
+// Of each step.
+void expect_alike(const std::vector<StepResult>& expected, const std::vector<StepResult>& found) {
+  ASSERT_EQ(expected.size(), found.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_EQ(expected[i].ranks, found[i].ranks);
+    EXPECT_EQ(expected[i].overflow, found[i].overflow) << "step " << i;
+    if (std::isfinite(expected[i].norm) || std::isfinite(found[i].norm)) {
+      EXPECT_NEAR(expected[i].norm, found[i].norm, 1e-6 * expected[i].norm) << "step " << i;
+    }
+  }
+}
+
+// Sums are exact, also in the short types. An average of three may be rounded differently.
 TEST_P(DeviceGradientsByLibrary, AreThoseOfTheHost) {
   const auto [mode, ranks, library] = GetParam();
-  GradientOptions options{.bucket_bytes = 6000, .finds_overflow = false};
-  for (const bool is_average : {false, true}) {
-    options.is_average = is_average;
-    for (const std::uint64_t seed : seeds(mode == Mode::kSimulation ? 5 : 1)) {
+  struct Case {
+    bool looks;
+    Codec codec;
+  };
+  for (const Case& one : {Case{false, Codec::kNone}, Case{true, Codec::kNone},
+                          Case{true, Codec::kBf16}, Case{true, Codec::kFp16}}) {
+    GradientOptions options{.is_average = one.looks,
+                            .bucket_bytes = 6000,
+                            .finds_overflow = one.looks,
+                            .computes_norm = one.looks,
+                            .codec = one.codec,
+                            .forces_codec = one.codec != Codec::kNone};
+    for (const std::uint64_t seed : seeds(mode == Mode::kSimulation ? 3 : 1)) {
       RunOptions run{.mode = mode, .ranks = ranks, .seed = seed};
       std::vector<Outcome> on_host, on_device;
-      options.on_device = false;
-      Status status = train(run, options, on_host);
+      Status status = train(run, options, on_host, one.looks);
       ASSERT_TRUE(status.ok()) << status.to_string();
       options.on_device = true;
       run.device_library = library;
-      status = train(run, options, on_device);
+      status = train(run, options, on_device, one.looks);
+      options.on_device = false;
       ASSERT_TRUE(status.ok()) << status.to_string();
-      for (std::size_t rank = 0; rank < on_host.size(); ++rank)
+      for (std::size_t rank = 0; rank < on_host.size(); ++rank) {
         expect_near(on_host[rank].gradients, on_device[rank].gradients,
-                    is_average && ranks == 3 ? 1e-6 : 0);
+                    options.is_average && ranks == 3 ? 1e-6 : 0);
+        expect_alike(on_host[rank].results, on_device[rank].results);
+        if (one.looks) {
+          EXPECT_EQ(on_device[rank].results[kOverflowStep].overflow,
+                    (Overflow{.rank = ranks - 1, .parameter = kOverflowing}));
+        }
+        // The same bits on all ranks.
+        for (std::size_t i = 0; i < on_device[rank].results.size(); ++i)
+          EXPECT_EQ(std::bit_cast<std::uint64_t>(on_device[rank].results[i].norm),
+                    std::bit_cast<std::uint64_t>(on_device[0].results[i].norm));
+      }
     }
   }
 }

@@ -59,9 +59,14 @@ FakeDevice::FakeDevice(int number, std::uint64_t seed)
   streams_[nullptr] = std::make_unique<Stream>();
 }
 
-FakeDevice::~FakeDevice() {
+void FakeDevice::retire() {
+  const std::lock_guard lock(mutex_);
+  has_failed_ = true;
   for (const auto& [stream, _] : streams_) StreamBook().streams.erase(stream);
   for (const auto& [address, memory] : memory_) unmap(address, memory);
+  streams_.clear();
+  events_.clear();
+  memory_.clear();
 }
 
 void FakeDevice::unmap(const std::byte* address, const Memory& memory) {
@@ -369,30 +374,6 @@ Status FakeDevice::pin(std::span<std::byte> host) {
 void FakeDevice::unpin(std::span<std::byte> host) {
   const std::lock_guard lock(mutex_);
   pinned_.erase(host.data());
-}
-
-FakeDevices::FakeDevices(int devices, std::uint64_t seed) {
-  for (int number = 0; number < devices; ++number)
-    devices_.push_back(
-        std::make_unique<FakeDevice>(number, seed * 1000 + static_cast<std::uint64_t>(number)));
-}
-
-Result<Device*> FakeDevices::device_of(const void* address) {
-  for (const auto& device : devices_)
-    if (device->owns(address)) return device.get();
-  return nullptr;
-}
-
-Result<DeviceGroups*> FakeDevices::groups() {
-  if (library_ != nullptr) return library_.get();
-  return Status(Code::kUnavailable, Scope::kProcess, "fake devices have no library");
-}
-
-// The default stream is that of the first device.
-Result<Device*> FakeDevices::device_of_stream(DeviceStream stream) {
-  for (const auto& device : devices_)
-    if (stream != nullptr && FakeDevice::of_stream(stream) == device.get()) return device.get();
-  return devices_.front().get();
 }
 
 }  // namespace paceline::testing

@@ -22,6 +22,7 @@
 #include "comm/base/random.h"
 #include "comm/device/device.h"
 #include "comm/device/device_group.h"
+#include "tests/harness/cpu_kernels.h"
 
 namespace paceline::testing {
 
@@ -29,7 +30,9 @@ namespace paceline::testing {
 class FakeDevice final : public Device {
  public:
   FakeDevice(int number, std::uint64_t seed);
-  ~FakeDevice() override;
+  ~FakeDevice() override { retire(); }
+  /// Frees its memory and streams. Later calls fail, as those of a thread that is left behind.
+  void retire();
 
   /// Device memory, aligned to a page. An address that the CPU cannot read.
   std::byte* allocate(std::size_t bytes);
@@ -50,6 +53,10 @@ class FakeDevice final : public Device {
   void fail();
   /// Pins no more host memory, and is otherwise as before.
   void refuse_pins();
+  /// Can run no kernels of the library.
+  void refuse_kernels();
+  /// Kernels of the library begin only while this is false.
+  void hold_kernels(bool are_held);
   /// Adds a function to a stream, as a kernel of the caller.
   void launch(DeviceStream stream, std::function<void()> kernel);
   /// The same for a kernel that is called again and again until it returns true. What comes after
@@ -84,6 +91,8 @@ class FakeDevice final : public Device {
   Status copy_down(void* host, const void* device, std::size_t bytes, DeviceStream stream) override;
   Status copy_up(void* device, const void* host, std::size_t bytes, DeviceStream stream) override;
   Status copy_within(void* to, const void* from, std::size_t bytes, DeviceStream stream) override;
+  bool can_run(const Kernel& kernel) override;
+  Status launch(const KernelLaunch& launch, DeviceStream stream) override;
   Result<std::byte*> make_memory(std::size_t bytes) override;
   void destroy_memory(std::byte* memory) override;
   Result<bool> is_captured(DeviceStream stream) override;
@@ -118,6 +127,7 @@ class FakeDevice final : public Device {
   bool run_one(Stream& stream);
   void run_some();
   std::byte* use(const void* device, std::size_t bytes, const char* what);
+  void run_kernel(const CpuKernel& kernel, std::span<std::byte> arguments, unsigned blocks);
   void break_rule(const std::string& what);
   Status error(const std::string& what) const;
 
@@ -132,6 +142,8 @@ class FakeDevice final : public Device {
   std::map<const std::byte*, std::size_t> pinned_;
   bool has_failed_ = false;
   bool refuses_pins_ = false;
+  bool refuses_kernels_ = false;
+  bool are_kernels_held_ = false;
   std::string broken_;
 };
 
@@ -139,6 +151,8 @@ class FakeDevice final : public Device {
 class FakeDevices final : public Devices {
  public:
   FakeDevices(int devices, std::uint64_t seed);
+  /// Devices retire, but stay, as the contract says.
+  ~FakeDevices() override;
 
   /// From now on groups() is this library; null: none.
   void use_library(std::unique_ptr<DeviceGroups> library) { library_ = std::move(library); }

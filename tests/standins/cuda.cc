@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "comm/device/cuda/cuda_driver.h"
+#include "comm/device/kernel_block.h"
+#include "tests/harness/cpu_kernels.h"
 #include "tests/harness/fake_device.h"
 
 namespace {
@@ -26,11 +28,14 @@ using paceline::cuda::kNotReady;
 using paceline::cuda::kSuccess;
 using paceline::cuda::Pointer;
 using paceline::cuda::Stream;
+using paceline::testing::CpuKernel;
 using paceline::testing::FakeDevice;
 using paceline::testing::FakeDevices;
+using paceline::testing::find_cpu_kernel;
 using CuResult = paceline::cuda::Result;
 
 constexpr CuResult kFailed = 719;
+constexpr CuResult kNotFound = 500;
 constexpr int kDriverVersion = 13000;
 
 std::atomic<bool> is_initialized{false};
@@ -242,6 +247,31 @@ CuResult cuMemcpyAsync(Pointer to, Pointer from, std::size_t bytes, Stream strea
   });
 }
 #endif
+CuResult cuModuleLoadData(paceline::cuda::Module* module, const void* image) {
+  *module = static_cast<paceline::cuda::Module>(const_cast<void*>(image));
+  return current() == nullptr ? kInvalidContext : kSuccess;
+}
+// A function is a row of the table of kernels.
+CuResult cuModuleGetFunction(paceline::cuda::Function* function, paceline::cuda::Module,
+                             const char* name) {
+  const CpuKernel* const kernel = find_cpu_kernel(name);
+  if (kernel == nullptr) return kNotFound;
+  *function = reinterpret_cast<paceline::cuda::Function>(const_cast<CpuKernel*>(kernel));
+  return kSuccess;
+}
+CuResult cuLaunchKernel(paceline::cuda::Function function, unsigned blocks, unsigned, unsigned,
+                        unsigned lanes, unsigned, unsigned, unsigned, Stream stream,
+                        void** arguments, void**) {
+  if (lanes != paceline::kKernelLanes) return kInvalidValue;
+  return on_current([&](FakeDevice& device) {
+    const auto& kernel = *reinterpret_cast<const CpuKernel*>(function);
+    return device.launch(
+        {.kernel = {.name = kernel.name.data()},
+         .blocks = blocks,
+         .arguments = {static_cast<const std::byte*>(arguments[0]), kernel.argument_bytes}},
+        stream);
+  });
+}
 CuResult cuMemHostRegister_v2(void* memory, std::size_t bytes, unsigned) {
   return on_current([&](FakeDevice& device) {
     return device.pin({static_cast<std::byte*>(memory), bytes});

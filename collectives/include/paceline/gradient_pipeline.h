@@ -93,8 +93,8 @@ struct GradientOptions {
   std::size_t max_bytes_in_flight = 32 << 20;
   bool finds_overflow = true;  ///< look for NaN and infinity; codec state is safe in any case
   bool computes_norm = false;  ///< compute StepResult::norm
-  /// Used only for buckets where measurement shows that it saves time, or under SAME BITS always.
-  /// Otherwise it is off, and the log gives the reason once.
+  /// Used only for buckets where measurement shows that it saves time. Under SAME BITS, and where
+  /// NCCL reduces buckets, it is always used. If it is off, the log gives the reason once.
   Codec codec = Codec::kNone;
   bool forces_codec = false;   ///< use `codec` always; not for kAuto
   double error_budget = 0.01;  ///< for kAuto: max relative L2 error of a bucket

@@ -15,6 +15,8 @@ using Result = int;  // CUresult
 using Context = struct CUctx_st*;
 using Stream = struct CUstream_st*;
 using Event = struct CUevent_st*;
+using Module = struct CUmod_st*;
+using Function = struct CUfunc_st*;
 using Pointer = std::uintptr_t;  // CUdeviceptr
 struct DeviceUuid {              // CUuuid
   char bytes[16];
@@ -67,6 +69,13 @@ constexpr unsigned kHostRegisterPortable = 1;
   call(cuEventRecord, record_event, (Event event, Stream stream))                            \
   call(cuEventQuery, query_event, (Event event))                                             \
   call(cuMemcpyAsync, copy, (Pointer to, Pointer from, std::size_t bytes, Stream stream))    \
+  call(cuModuleLoadData, load_module, (Module* module, const void* image))                   \
+  call(cuModuleGetFunction, find_function,                                                   \
+       (Function* function, Module module, const char* name))                                \
+  call(cuLaunchKernel, launch,                                                               \
+       (Function function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z,          \
+        unsigned lanes_x, unsigned lanes_y, unsigned lanes_z, unsigned shared_bytes,         \
+        Stream stream, void** arguments, void** extra))                                      \
   call(cuMemAlloc_v2, allocate, (Pointer* memory, std::size_t bytes))                        \
   call(cuMemFree_v2, free, (Pointer memory))                                                 \
   call(cuMemHostRegister_v2, register_host, (void* memory, std::size_t bytes, unsigned flags)) \

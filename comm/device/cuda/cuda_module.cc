@@ -8,12 +8,14 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include <paceline/status.h>
 
 #include "comm/device/cuda/cuda_driver.h"
 #include "comm/device/cuda/nccl_groups.h"
 #include "comm/device/device.h"
+#include "comm/device/kernel_block.h"
 
 namespace paceline::cuda {
 namespace {
@@ -91,6 +93,15 @@ class CudaDevice final : public Device {
   Status copy_within(void* to, const void* from, std::size_t bytes, DeviceStream stream) override {
     return copy(to, from, bytes, stream);
   }
+  bool can_run(const Kernel& kernel) override { return function_of(kernel) != nullptr; }
+  Status launch(const KernelLaunch& launch, DeviceStream stream) override {
+    Function const function = function_of(launch.kernel);
+    void* arguments = const_cast<std::byte*>(launch.arguments.data());
+    return call("run a kernel", [&] {
+      return driver_.launch(function, launch.blocks, 1, 1, kKernelLanes, 1, 1, 0,
+                            static_cast<Stream>(stream), &arguments, nullptr);
+    });
+  }
   paceline::Result<std::byte*> make_memory(std::size_t bytes) override {
     Pointer memory = 0;
     if (bytes == 0) return nullptr;
@@ -133,6 +144,21 @@ class CudaDevice final : public Device {
     });
   }
 
+  // Null: it cannot run here. Functions stay as long as the context.
+  Function function_of(const Kernel& kernel) {
+    if (kernel.image == nullptr || kernel.image->bytes.empty()) return nullptr;
+    const std::lock_guard lock(mutex_);
+    const auto [found, is_new] = functions_.try_emplace({kernel.image, kernel.name}, nullptr);
+    if (is_new) (void)call("", [&] { return find_function(kernel, found->second); });
+    return found->second;
+  }
+  Result find_function(const Kernel& kernel, Function& function) {
+    Module& module = modules_[kernel.image];
+    Result result = kSuccess;
+    if (module == nullptr) result = driver_.load_module(&module, kernel.image->bytes.data());
+    return result == kSuccess ? driver_.find_function(&function, module, kernel.name) : result;
+  }
+
   // Makes a call with the context as the current one of this thread. Some calls, such as
   // cuEventQuery, are refused while any thread captures a graph, and end its capture, unless this
   // thread's mode is relaxed (CUDA Driver API, cuThreadExchangeStreamCaptureMode).
@@ -159,6 +185,9 @@ class CudaDevice final : public Device {
   const Driver& driver_;
   const Context context_;
   const int number_;
+  std::mutex mutex_;  // guards what follows
+  std::map<const KernelImage*, Module> modules_;
+  std::map<std::pair<const KernelImage*, std::string>, Function> functions_;
 };
 
 class CudaDevices final : public Devices {
