@@ -152,12 +152,14 @@ bool BucketLine::work_on(std::size_t bucket, FunctionRef<bool(std::size_t)> is_r
 std::vector<Turn> turns_of(const Schedule& schedule, std::span<const std::size_t> operations) {
   std::vector<Turn> turns;
   std::deque<std::pair<Turn, double>> begun;  // buckets' next operations, and when they can begin
+  const bool is_unknown = schedule.path == PathCost();
   double free_at = 0;
   for (std::size_t next = 0; next < operations.size() || !begun.empty();) {
     const double fresh_at = next < operations.size()
                                 ? std::max(free_at, schedule.buckets[next].ready_us)
                                 : std::numeric_limits<double>::infinity();
-    const bool goes_on = !begun.empty() && std::max(free_at, begun.front().second) <= fresh_at;
+    const bool goes_on = !begun.empty() && (std::max(free_at, begun.front().second) <= fresh_at ||
+                                            (is_unknown && begun.size() > BucketLine::kMostBegun));
     const Turn turn = goes_on ? begun.front().first : Turn{.bucket = next};
     free_at = goes_on ? std::max(free_at, begun.front().second) : fresh_at;
     free_at += schedule.path.of(schedule.buckets[turn.bucket].bytes());

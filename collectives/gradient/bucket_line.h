@@ -44,6 +44,10 @@ class BucketLine {
     std::size_t bytes_in_flight = SIZE_MAX;  ///< one operation is always in flight
     std::size_t operations_in_flight = 4;
   };
+  /// While it is not known how long operations take: a bucket's next operation comes after the
+  /// first ones of so many other buckets at most.
+  static constexpr std::size_t kMostBegun = 3;
+
   /// Starts the operation of a bucket. The request is borrowed.
   using Start = std::function<std::shared_ptr<const Completion>(const OperationRequest& request)>;
   /// `communicator` is borrowed.
@@ -127,7 +131,7 @@ class BucketLine {
 /// The order of a step's operations, for buckets that take so many each: whichever can begin first
 /// by the schedule's ready times and path, of such as can begin alike the oldest bucket's. What
 /// follows an operation of the same bucket can begin a little after that has ended, as there is
-/// work between.
+/// work between. Without times see BucketLine::kMostBegun.
 std::vector<Turn> turns_of(const Schedule& schedule, std::span<const std::size_t> operations);
 
 }  // namespace paceline

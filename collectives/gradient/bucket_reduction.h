@@ -34,8 +34,8 @@ class BucketReduction {
   /// Does a part of the work that comes before operation `stage`, or, of the last stage, behind all
   /// of them, no more than kSliceBytes are worth; true when nothing is left of it.
   virtual bool work(std::size_t stage, StepTally& tally) = 0;
-  /// True: work() has nothing to do until a device has got on. Whoever watches the device wakes the
-  /// engine then.
+  /// True: work() has nothing to do until a device has ended some of its work. A driver that
+  /// watches the device wakes the engine then.
   virtual bool waits() const { return false; }
   /// The operation, when its work has been done. What it points to stays until it has ended.
   /// `all_have_data`: it is known, on every rank, that an average is one over all of them, and may

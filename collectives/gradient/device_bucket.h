@@ -1,5 +1,5 @@
-// A bucket in the memory of a device, where a library such as NCCL carries out its operations. What
-// implements this: device_reduction.cc without a codec, device_dense_reduction.cc with one.
+// A bucket in the memory of a device, where a library such as NCCL carries out its operations.
+// device_reduction.cc implements it without a codec, device_dense_reduction.cc with one.
 #pragma once
 
 #include <algorithm>
@@ -29,8 +29,8 @@ struct DeviceSite {
   int rank = 0, ranks = 1;
 };
 
-/// All work is enqueued on the mirror's stream: what comes before operation i, by request(i).
-/// Errors of the device have ended the communicator.
+/// request(i) enqueues the work before operation i. Errors of the device have ended the
+/// communicator.
 class DeviceBucket : public BucketReduction {
  public:
   // A factor of the operation, or of a sum, takes the place of a division after it.
@@ -38,29 +38,29 @@ class DeviceBucket : public BucketReduction {
   void begin() override { mark_.reset(); }
   bool work(std::size_t stage, StepTally& tally) final {
     with_data_ = tally.ranks;
-    if (stage < operations()) return true;
+    if (stage < operations() || site_.looks == nullptr) return true;
     if (!mark_) {
       const Status ended = enqueue_end();
-      const Result<std::uint64_t> mark = ended.ok() ? site_.mirror.mark() : ended;
+      const Result<std::uint64_t> mark = ended.ok() ? site_.mirror.mark_after() : ended;
       // Without a mark it waits for good, as the communicator has ended.
       mark_ = mark.ok() ? *mark : UINT64_MAX;
       return false;
     }
-    if (site_.looks != nullptr) collect(tally);
+    collect(tally);
     release();
     return true;
   }
   bool waits() const override { return mark_ && !site_.mirror.is_reached(*mark_); }
 
  protected:
-  using When = DeviceLooks::When;
+  using When = DeviceMirror::When;
 
   DeviceBucket(const DeviceSite& site, std::size_t number, Bucket bucket)
       : site_(site), number_(number), bucket_(std::move(bucket)) {}
 
-  /// What comes after all operations, with the look at what was reduced.
+  /// Enqueues the work after all operations, with a look at the results. Called if there are looks.
   virtual Status enqueue_end() = 0;
-  /// The step has ended for this bucket.
+  /// The device has ended that.
   virtual void release() {}
 
   const DeviceSite site_;
@@ -71,10 +71,10 @@ class DeviceBucket : public BucketReduction {
  private:
   void collect(StepTally& tally) {
     const DeviceLooks::Found after = site_.looks->found(number_, When::kAfter);
-    tally.sum_of_squares += after.sum_of_squares;
+    if (site_.options.computes_norm) tally.sum_of_squares += after.sum_of_squares;
+    if (!site_.options.finds_overflow) return;
     note(after, tally.overflow);
-    if (site_.options.finds_overflow)
-      note(site_.looks->found(number_, When::kBefore), tally.local_overflow);
+    note(site_.looks->found(number_, When::kBefore), tally.local_overflow);
   }
   void note(const DeviceLooks::Found& found, std::size_t& first) const {
     if (found.first_overflow)

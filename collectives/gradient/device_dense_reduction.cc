@@ -1,4 +1,5 @@
-#include <string>
+// Buckets in the memory of a device in the codecs bf16 and fp16, by kernels/halves.h.
+#include <utility>
 
 #include "collectives/gradient/device_reduction.h"
 #include "collectives/gradient/kernels/halves.h"
@@ -9,7 +10,6 @@
 namespace paceline {
 namespace {
 
-// Of memory that kernels use.
 constexpr std::size_t kSlotAlignment = 256;
 constexpr std::size_t kCodeBytes = 2;
 
@@ -42,20 +42,22 @@ class DeviceDenseReduction final : public DeviceBucket {
   // Each rank sends all slots but its own, or its own to all others.
   std::size_t plain_bytes(std::size_t) const override { return all_bytes_ / 2; }
 
-  // Without scratch memory the communicator has ended, and refuses the operation.
+  // After an error the communicator has ended, and refuses the operation.
   OperationRequest request(std::size_t operation, bool) override {
-    const Status enqueued = operation == 0 ? enqueue_encode() : enqueue_sum();
-    if (!enqueued.ok() || scratch_ == nullptr) return requests::barrier();
-    if (operation == 0)
-      return requests::all_to_all(sent(), received(), slots_.slot_bytes, DataType::kUInt8);
-    return requests::all_gather(sent() + own() * slots_.slot_bytes, sent(), slots_.slot_bytes,
-                                DataType::kUInt8);
+    (void)(operation == 0 ? enqueue_encode() : enqueue_sum());
+    OperationRequest request =
+        operation == 0
+            ? requests::all_to_all(sent(), received(), slots_.slot_bytes, DataType::kUInt8)
+            : requests::all_gather(sent() + own() * slots_.slot_bytes, sent(), slots_.slot_bytes,
+                                   DataType::kUInt8);
+    request.stream = site_.mirror.stream(operation == 0 ? When::kBefore : When::kAfter);
+    return request;
   }
 
  private:
   std::size_t own() const { return static_cast<std::size_t>(site_.rank); }
-  std::byte* sent() const { return scratch_; }
-  std::byte* received() const { return scratch_ + all_bytes_; }
+  std::byte* sent() const { return scratch_.memory; }
+  std::byte* received() const { return scratch_.memory + all_bytes_; }
   std::size_t offset() const { return bucket_.spans.front().begin; }
   float* elements() const { return reinterpret_cast<float*>(site_.mirror.at(offset())); }
 
@@ -69,7 +71,8 @@ class DeviceDenseReduction final : public DeviceBucket {
         .own = own(),
         .offset = offset(),
         .findings = site_.looks->place(number_, When::kBefore)};
-    PACELINE_TRY(site_.mirror.launch(gradient_kernel(kernels_.encode), arguments));
+    PACELINE_TRY(site_.mirror.launch(gradient_kernel(kernels_.encode), arguments, When::kBefore));
+    if (!site_.options.finds_overflow) return {};
     return site_.looks->bring(number_, When::kBefore);
   }
 
@@ -81,7 +84,7 @@ class DeviceDenseReduction final : public DeviceBucket {
                                             .ranks = static_cast<std::uint64_t>(site_.ranks),
                                             .divisor = site_.options.is_average ? with_data_ : 1,
                                             .sum = sent() + own() * slots_.slot_bytes};
-    return site_.mirror.launch(gradient_kernel(kernels_.sum), arguments);
+    return site_.mirror.launch(gradient_kernel(kernels_.sum), arguments, When::kAfter);
   }
 
   Status enqueue_end() override {
@@ -91,18 +94,18 @@ class DeviceDenseReduction final : public DeviceBucket {
         .elements = elements(),
         .offset = offset(),
         .findings = site_.looks->place(number_, When::kAfter)};
-    PACELINE_TRY(site_.mirror.launch(gradient_kernel(kernels_.decode), arguments));
+    PACELINE_TRY(site_.mirror.launch(gradient_kernel(kernels_.decode), arguments, When::kAfter));
     return site_.looks->bring(number_, When::kAfter);
   }
 
   void release() override {
-    if (scratch_ != nullptr) site_.scratch.give_back(std::exchange(scratch_, nullptr));
+    if (scratch_.memory != nullptr) site_.scratch.give_back(std::exchange(scratch_, {}));
   }
 
   const CodecKernels& kernels_;
   const on_device::Slots slots_;
   const std::size_t all_bytes_;   // of the slots of all ranks
-  std::byte* scratch_ = nullptr;  // of this step: slots to send, then those that were received
+  DeviceScratch::Piece scratch_;  // of this step: slots to send, then those that were received
 };
 
 }  // namespace

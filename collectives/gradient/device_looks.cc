@@ -36,15 +36,8 @@ DeviceLooks::~DeviceLooks() {
     pinned_.leave_behind();
     return;
   }
-  free_memory();
-}
-
-void DeviceLooks::free_memory() {
   if (!host_.empty()) pinned_.give_back(host_);
-  mirror_.device().destroy_memory(memory_);
-  memory_ = nullptr;
-  host_ = {};
-  room_ = 0;
+  for (std::byte* const memory : allocated_) mirror_.device().destroy_memory(memory);
 }
 
 std::size_t DeviceLooks::offset_of(std::size_t bucket, When when) {
@@ -53,13 +46,13 @@ std::size_t DeviceLooks::offset_of(std::size_t bucket, When when) {
 
 Status DeviceLooks::set_buckets(std::size_t buckets) {
   if (buckets <= room_) return {};
-  free_memory();
   const std::size_t bytes = 2 * buckets * kLookBytes;
-  Result<std::byte*> memory = mirror_.device().make_memory(bytes);
+  const Result<std::byte*> memory = mirror_.device().make_memory(bytes);
   PACELINE_TRY(mirror_.note(memory.status()));
-  memory_ = *memory;
-  Result<std::span<std::byte>> host = pinned_.take(bytes);
+  allocated_.push_back(*memory);
+  const Result<std::span<std::byte>> host = pinned_.take(bytes);
   PACELINE_TRY(mirror_.note(host.status()));
+  if (!host_.empty()) pinned_.give_back(host_);
   host_ = *host;
   room_ = buckets;
   return {};
@@ -73,19 +66,19 @@ Status DeviceLooks::begin(std::size_t bucket, When when, std::span<const ByteSpa
                                              .offset = span.begin,
                                              .findings = place(bucket, when),
                                              .goes_on = &span == spans.data() ? 0u : 1u};
-    PACELINE_TRY(mirror_.launch(look_kernel(type), arguments));
+    PACELINE_TRY(mirror_.launch(look_kernel(type), arguments, when));
   }
   return bring(bucket, when);
 }
 
 Findings* DeviceLooks::place(std::size_t bucket, When when) const {
-  return reinterpret_cast<Findings*>(memory_ + offset_of(bucket, when));
+  return reinterpret_cast<Findings*>(allocated_.back() + offset_of(bucket, when));
 }
 
 Status DeviceLooks::bring(std::size_t bucket, When when) {
   const std::size_t offset = offset_of(bucket, when);
-  return mirror_.note(mirror_.device().copy_down(host_.data() + offset, memory_ + offset,
-                                                 kLookBytes, mirror_.stream()));
+  return mirror_.note(mirror_.device().copy_down(host_.data() + offset, allocated_.back() + offset,
+                                                 kLookBytes, mirror_.stream(when)));
 }
 
 DeviceLooks::Found DeviceLooks::found(std::size_t bucket, When when) const {

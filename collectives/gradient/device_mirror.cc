@@ -51,7 +51,8 @@ DeviceMirror::DeviceMirror(HeldCommunicator& held, Devices& devices, Device& dev
       device_(device),
       events_(device),
       copied_within_(device, events_),
-      on_stream_(device, events_) {}
+      before_(device, events_),
+      after_(device, events_) {}
 
 Status DeviceMirror::allocate(const GradientArena& arena) {
   PACELINE_TRY_ASSIGN(down_, device_.make_stream());
@@ -158,7 +159,8 @@ bool DeviceMirror::drive(TimePoint now) {
   bool moved = land_down();
   moved |= land_up();
   moved |= land(copied_within_);
-  moved |= land(on_stream_);
+  moved |= land(before_);
+  moved |= land(after_);
   check_deadlines(now);
   if (!held_.failure().ok()) drained_by_ = std::min(drained_by_, now + kDrainTime);
   if (now >= drained_by_ && !is_still()) abandon();
@@ -217,10 +219,10 @@ void DeviceMirror::check_deadlines(TimePoint now) {
     (void)note(Status(Code::kTimeout, Scope::kGroup,
                       "the copies of reduced gradients to " + device_.name() +
                           " have not ended within the timeout"));
-  } else if (on_stream_.is_late(now)) {
-    (void)note(Status(Code::kTimeout, Scope::kGroup,
-                      "kernels that look at reduced gradients on " + device_.name() +
-                          " have not ended within the timeout"));
+  } else if (after_.is_late(now)) {
+    (void)note(Status(
+        Code::kTimeout, Scope::kGroup,
+        "kernels for reduced gradients have not ended within the timeout on " + device_.name()));
   }
 }
 
@@ -229,7 +231,8 @@ void DeviceMirror::abandon() {
   downs_.clear();
   ups_.clear();
   copied_within_.abandon();
-  on_stream_.abandon();
+  before_.abandon();
+  after_.abandon();
   is_left_behind_ = true;
 }
 

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <span>
@@ -27,8 +28,8 @@
 #include "collectives/device_lane.h"
 #include "collectives/gradient/arena.h"
 #include "collectives/gradient/schedule.h"
+#include "collectives/gradient/stream_marks.h"
 #include "collectives/held_communicator.h"
-#include "collectives/stream_marks.h"
 #include "comm/base/clock.h"
 #include "comm/device/device.h"
 #include "comm/engine.h"
@@ -75,8 +76,11 @@ class DeviceMirror final : private Driver {
   void leave_behind() { is_left_behind_ = true; }
 
   Device& device() const { return device_; }
-  /// The stream of operations on the memory.
-  DeviceStream stream() const { return down_; }
+  /// Work for a bucket that waits for its gradients, or that comes after operations on it which the
+  /// host has seen end. They have streams of their own: the end of a bucket must not wait for the
+  /// gradients of another one.
+  enum class When : std::uint8_t { kBefore, kAfter };
+  DeviceStream stream(When when) const { return when == When::kBefore ? down_ : up_; }
   /// See leave_behind() and leave().
   bool is_left_behind() const { return is_left_behind_; }
 
@@ -98,19 +102,21 @@ class DeviceMirror final : private Driver {
 
   /// Copies a gradient from elsewhere on the device to its place, in the order of `stream`.
   Status copy_within(const ByteSpan& place, const void* from, DeviceStream stream);
-  /// Operations on stream() begin after kernels have written these gradients.
+  /// Later work on stream(kBefore) begins after kernels have written these gradients.
   Status order_after(std::span<const std::size_t> gradients);
-  /// Enqueues one of the gradient kernels on stream(). `arguments`: its struct.
+  /// Enqueues one of the gradient kernels. `arguments`: its struct.
   template <class Arguments>
-  Status launch(const Kernel& kernel, const Arguments& arguments) {
-    return launch_bytes(kernel, std::as_bytes(std::span(&arguments, 1)));
+  Status launch(const Kernel& kernel, const Arguments& arguments, When when) {
+    return launch_bytes(kernel, std::as_bytes(std::span(&arguments, 1)), stream(when));
   }
-  /// A mark after all that was enqueued on stream(). It must be reached within the timeout.
-  Result<std::uint64_t> mark();
-  bool is_reached(std::uint64_t mark) const { return on_stream_.is_reached(mark); }
+  /// drain() and leave() wait for all that was enqueued on stream(kBefore), as for the rest.
+  Status watch_before();
+  /// A mark after all that was enqueued on stream(kAfter). It must be reached within the timeout.
+  Result<std::uint64_t> mark_after();
+  bool is_reached(std::uint64_t mark) const { return after_.is_reached(mark); }
   /// Zeros for gradients that no kernel has written: copies of the arena's. They come before later
-  /// operations on stream(), and after the work that was enqueued on `stream`, or before ready() of
-  /// other gradients.
+  /// work on stream(kBefore), and after the work that was enqueued on `stream`, or before ready()
+  /// of other gradients.
   Status clear(std::span<const ByteSpan> places, DeviceStream stream);
 
   /// Later copies up begin after the work that was enqueued on this stream, and after what came
@@ -142,7 +148,8 @@ class DeviceMirror final : private Driver {
 
   DeviceMirror(HeldCommunicator& held, Devices& devices, Device& device);
 
-  Status launch_bytes(const Kernel& kernel, std::span<const std::byte> arguments);
+  Status launch_bytes(const Kernel& kernel, std::span<const std::byte> arguments,
+                      DeviceStream stream);
   bool drive(TimePoint now) override;
   TimePoint wake_at() const override { return wake_at_; }
 
@@ -164,7 +171,8 @@ class DeviceMirror final : private Driver {
   void stop_driving();
   const Up* up_of(std::size_t bucket) const;
   bool is_still() const {
-    return downs_.empty() && ups_.empty() && copied_within_.is_still() && on_stream_.is_still();
+    return downs_.empty() && ups_.empty() && copied_within_.is_still() && before_.is_still() &&
+           after_.is_still();
   }
   TimePoint deadline() const;
 
@@ -185,8 +193,8 @@ class DeviceMirror final : private Driver {
   DeviceEvent up_after_ = nullptr;    // what the next copy up comes after; null: nothing
   std::deque<Down> downs_;            // on their way, in the order of the stream
   std::deque<Up> ups_;
-  StreamMarks copied_within_;  // on any stream of the caller
-  StreamMarks on_stream_;
+  StreamMarks copied_within_;                // on any stream of the caller
+  StreamMarks before_, after_;               // on these streams
   TimePoint drained_by_ = TimePoint::max();  // after an error
   bool is_left_behind_ = false;
   bool is_attached_ = false;

@@ -1,4 +1,5 @@
-// What a DeviceMirror enqueues on the device.
+// The work that a DeviceMirror enqueues on the device.
+#include <algorithm>
 #include <utility>
 
 #include "collectives/gradient/device_mirror.h"
@@ -59,16 +60,23 @@ Status DeviceMirror::copy_within(const ByteSpan& place, const void* from, Device
   return note(copied_within_.add(stream, TimePoint::max()).status());
 }
 
-Status DeviceMirror::launch_bytes(const Kernel& kernel, std::span<const std::byte> arguments) {
+Status DeviceMirror::launch_bytes(const Kernel& kernel, std::span<const std::byte> arguments,
+                                  DeviceStream stream) {
   PACELINE_TRY(held_.failure());
   return note(device_.launch(
-      {.kernel = kernel, .blocks = on_device::kBlocks, .arguments = arguments}, down_));
+      {.kernel = kernel, .blocks = on_device::kBlocks, .arguments = arguments}, stream));
 }
 
-Result<std::uint64_t> DeviceMirror::mark() {
+Status DeviceMirror::watch_before() {
   PACELINE_TRY(held_.failure());
   keep_driven();
-  Result<std::uint64_t> mark = on_stream_.add(down_, deadline());
+  return note(before_.add(down_, TimePoint::max()).status());
+}
+
+Result<std::uint64_t> DeviceMirror::mark_after() {
+  PACELINE_TRY(held_.failure());
+  keep_driven();
+  Result<std::uint64_t> mark = after_.add(up_, deadline());
   PACELINE_TRY(note(mark.status()));
   return mark;
 }
@@ -89,8 +97,7 @@ Status DeviceMirror::clear(std::span<const ByteSpan> places, DeviceStream stream
   for (const ByteSpan& place : places)
     PACELINE_TRY(
         note(device_.copy_up(at(place.begin), host_.data() + place.begin, place.bytes, down_)));
-  keep_driven();
-  return note(on_stream_.add(down_, TimePoint::max()).status());
+  return watch_before();
 }
 
 Status DeviceMirror::let_down_wait_for(DeviceStream stream) {

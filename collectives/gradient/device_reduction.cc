@@ -32,14 +32,16 @@ class DeviceReduction final : public DeviceBucket {
     if (ordered.ok() && site_.options.finds_overflow)
       (void)site_.looks->begin(number_, When::kBefore, bucket_.spans, type_);
     const Tensor& first = tensors_.front();
-    if (tensors_.size() == 1)
-      return requests::all_reduce(first.in, first.out, first.count, type_, rule());
-    return request_of(tensors_, requests::all_reduce(nullptr, nullptr, 0, type_, rule()));
+    OperationRequest request =
+        tensors_.size() == 1
+            ? requests::all_reduce(first.in, first.out, first.count, type_, rule())
+            : request_of(tensors_, requests::all_reduce(nullptr, nullptr, 0, type_, rule()));
+    request.stream = site_.mirror.stream(When::kBefore);
+    return request;
   }
 
  private:
   Status enqueue_end() override {
-    if (site_.looks == nullptr) return {};
     return site_.looks->begin(number_, When::kAfter, bucket_.spans, type_);
   }
 

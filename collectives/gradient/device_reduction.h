@@ -25,7 +25,9 @@ inline bool needs_kernels(const GradientOptions& options) {
   return options.finds_overflow || options.computes_norm || options.codec != Codec::kNone;
 }
 
-/// The same exchanges and bits as make_dense_reduction(). The bucket is one span of float32.
+/// The same exchanges and roundings as make_dense_reduction(). Shards begin at multiples of 128
+/// elements here. A rank does not round its own elements of its shard, so bits may differ from the
+/// CPU's where shards do. The bucket is one span of float32.
 std::unique_ptr<BucketReduction> make_device_dense_reduction(const DeviceSite& site,
                                                              std::size_t number,
                                                              const Bucket& bucket, Codec codec);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include <paceline/status.h>
@@ -17,39 +18,53 @@ class DeviceScratch {
  public:
   /// Borrowed. The mirror has left before the destructor.
   explicit DeviceScratch(DeviceMirror& mirror) : mirror_(mirror) {}
-  ~DeviceScratch() { free_spare(); }
+  ~DeviceScratch() {
+    if (mirror_.is_left_behind()) return;
+    for (std::byte* const memory : allocated_) mirror_.device().destroy_memory(memory);
+  }
   DeviceScratch(const DeviceScratch&) = delete;
   DeviceScratch& operator=(const DeviceScratch&) = delete;
 
-  /// Between steps: pieces have at least so many bytes from now on.
-  void set_bytes(std::size_t bytes) {
-    if (bytes <= bytes_) return;
-    free_spare();
-    bytes_ = bytes;
-  }
-  /// Of earlier buckets on the mirror's stream, or new memory.
-  Result<std::byte*> take() {
-    if (spare_.empty()) {
-      Result<std::byte*> memory = mirror_.device().make_memory(bytes_);
-      PACELINE_TRY(mirror_.note(memory.status()));
-      return memory;
+  struct Piece {
+    std::byte* memory = nullptr;
+    std::size_t bytes = 0;
+  };
+
+  /// Between steps: pieces have at least so many bytes from now on, and so many are there. Smaller
+  /// ones are kept until the end, because to free them may wait for the device.
+  Status reserve(std::size_t bytes, std::size_t pieces) {
+    if (bytes > bytes_) spare_.clear();
+    bytes_ = std::max(bytes_, bytes);
+    while (spare_.size() < pieces) {
+      PACELINE_TRY_ASSIGN(const Piece piece, allocate());
+      spare_.push_back(piece);
     }
-    std::byte* const memory = spare_.back();
-    spare_.pop_back();
-    return memory;
+    return {};
   }
-  void give_back(std::byte* memory) { spare_.push_back(memory); }
+  /// Nothing on the device uses it.
+  Result<Piece> take() {
+    if (spare_.empty()) return allocate();
+    const Piece piece = spare_.back();
+    spare_.pop_back();
+    return piece;
+  }
+  /// The device has ended all that uses it.
+  void give_back(const Piece& piece) {
+    if (piece.bytes == bytes_) spare_.push_back(piece);
+  }
 
  private:
-  void free_spare() {
-    for (std::byte* const memory : spare_)
-      if (!mirror_.is_left_behind()) mirror_.device().destroy_memory(memory);
-    spare_.clear();
+  Result<Piece> allocate() {
+    const Result<std::byte*> memory = mirror_.device().make_memory(bytes_);
+    PACELINE_TRY(mirror_.note(memory.status()));
+    allocated_.push_back(*memory);
+    return Piece{.memory = *memory, .bytes = bytes_};
   }
 
   DeviceMirror& mirror_;
   std::size_t bytes_ = 0;
-  std::vector<std::byte*> spare_;
+  std::vector<Piece> spare_;
+  std::vector<std::byte*> allocated_;
 };
 
 }  // namespace paceline

@@ -79,9 +79,9 @@ Status GradientCore::mark_on_device(std::size_t parameter, const void* from, Dev
 // In a driver. An error of the device has ended the communicator, which refuses the operation then.
 std::shared_ptr<const Completion> GradientCore::start_operation(const OperationRequest& request) {
   if (!by_library_) return held_.start(request);
-  OperationRequest on_device = request;
-  on_device.stream = mirror_->stream();
-  return own_.on_devices().start(on_device, mirror_->device());
+  // The operation may not come to pass, after kernels before it were enqueued.
+  (void)mirror_->watch_before();
+  return own_.on_devices().start(request, mirror_->device());
 }
 
 // In a driver: the engine looks at the buckets next.

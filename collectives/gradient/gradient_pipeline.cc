@@ -80,6 +80,16 @@ Result<GradientMemory> make_memory(CommunicatorCore& core, std::span<const Param
   return memory;
 }
 
+// The log says why not: then the CPU reduces copies, on all ranks.
+bool has_kernels(CommunicatorCore& core, Device& device) {
+  const Status loaded = load_gradient_kernels(device);
+  if (!loaded.ok() && core.parts().log != nullptr)
+    core.parts().log->write(
+        Severity::kInfo,
+        "gradients: NCCL cannot reduce them with these options, because " + loaded.text());
+  return loaded.ok();
+}
+
 // If neither a codec nor a look at gradients needs the CPU, on any rank. Then a library may reduce
 // them in the memory of the device. The same on all ranks.
 bool may_use_library(const GradientOptions& options, Determinism determinism,
@@ -95,7 +105,7 @@ bool may_use_library(const GradientOptions& options, Determinism determinism,
 Result<bool> can_use_library(CommunicatorCore& core, const DeviceMirror& mirror,
                              std::span<const Parameter> parameters) {
   OperationRequest empty = requests::all_reduce(nullptr, nullptr, 0, DataType::kFloat32);
-  empty.stream = mirror.stream();
+  empty.stream = mirror.stream(DeviceMirror::When::kBefore);
   PACELINE_TRY(core.run(std::move(empty)));
   const Engine::Baton baton = core.parts().engine->hold();
   return std::ranges::all_of(parameters, [&core](const Parameter& one) {
@@ -137,8 +147,8 @@ Result<GradientPipeline> GradientPipeline::over(Communicator own, std::vector<Pa
   Result<GradientMemory> memory = make_memory(*own.core(), parameters, options);
   const Group& group = own.group();
   PipelineOffer offer = offer_of(parameters, options, memory.status());
-  if (memory.ok() && memory->mirror != nullptr)
-    offer.has_kernels = can_run_gradient_kernels(memory->mirror->device()) ? 1 : 0;
+  if (memory.ok() && memory->mirror != nullptr && needs_kernels(options))
+    offer.has_kernels = has_kernels(*own.core(), memory->mirror->device()) ? 1 : 0;
   std::vector<PipelineOffer> offers(group.members.size());
   PACELINE_TRY(own.all_gather(&offer, offers.data(), PipelineOffer::kWords, DataType::kUInt64));
   PACELINE_TRY(judge_offers(offers, group, memory.status()));

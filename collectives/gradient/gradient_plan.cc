@@ -44,9 +44,13 @@ void GradientCore::set_schedule(Schedule schedule, const PathCost& path) {
 void GradientCore::make_room_on_device() {
   const Engine::Baton baton = engine_->hold();
   if (looks_) (void)looks_->set_buckets(schedule_.buckets.size());
-  for (std::size_t i = 0; i < codecs_.size(); ++i)
-    if (codecs_[i] != Codec::kNone)
-      scratch_->set_bytes(device_dense_scratch_bytes(schedule_.buckets[i], own_.group().size()));
+  std::size_t bytes = 0, coded = 0;
+  for (std::size_t i = 0; i < codecs_.size(); ++i) {
+    if (codecs_[i] == Codec::kNone) continue;
+    bytes = std::max(bytes, device_dense_scratch_bytes(schedule_.buckets[i], own_.group().size()));
+    ++coded;
+  }
+  if (coded > 0) (void)scratch_->reserve(bytes, std::min(coded, BucketLine::kMostBegun + 2));
 }
 
 // What is of several pieces is small, and no codec pays for it; where one is forced nothing is.

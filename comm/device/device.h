@@ -3,7 +3,7 @@
 //
 // Streams run what is enqueued one after another. An event has passed when all that was enqueued in
 // its stream before record() has ended (CUDA C Programming Guide, "Asynchronous Concurrent
-// Execution"). Only destroy_memory() waits for the device.
+// Execution"). Only destroy_memory() and load() wait for the device.
 #pragma once
 
 #include <array>
@@ -76,9 +76,10 @@ class Device {
   virtual Status copy_within(void* to, const void* from, std::size_t bytes,
                              DeviceStream stream) = 0;
 
-  /// Loads the image of the kernel at the first call. False: the image or the device cannot do it.
-  virtual bool can_run(const Kernel& kernel) = 0;
-  /// Enqueues a kernel that can_run() knows.
+  /// Before launch(). It may wait for the device. Code::kUnavailable says why the device cannot run
+  /// the kernel.
+  virtual Status load(const Kernel& kernel) = 0;
+  /// Enqueues a kernel that was loaded.
   virtual Status launch(const KernelLaunch& launch, DeviceStream stream) = 0;
 
   /// Memory of the device, with unspecified contents, aligned to 256 bytes. Null for 0 bytes.

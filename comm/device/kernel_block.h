@@ -9,8 +9,9 @@
 //
 // each() calls the function for so many lanes. They run together, or one after another, so a lane
 // uses what others have written only after the each() in which they wrote it. `Shared` is memory of
-// the block. No kernel calls functions of the C++ library. Kernels are compiled without contraction
-// of a product and a sum (nvcc -fmad=false), so that they have the bits of a CPU.
+// the block. Kernels call no functions of the C++ library but constexpr ones. They are compiled
+// without contraction of a product and a sum (nvcc -fmad=false), so that they have the bits of a
+// CPU.
 //
 // Source: CUDA C++ Programming Guide, "Thread Hierarchy", "Synchronization Functions".
 #pragma once

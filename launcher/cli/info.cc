@@ -44,7 +44,7 @@ int info_command(std::span<const std::string> arguments) {
       "paceline %s\nGPU memory: %s\nGPU kernels: %s\n\nEnvironment variables that a rank reads:\n",
       std::string(build_name()).c_str(), gpu_memory().c_str(),
       has_gradient_kernels() ? "for compute capability 8.0 and later"
-                             : "none, because nvcc was not found when this was built");
+                             : "none, because nvcc was missing or too old when this was built");
   for (const Variable& variable : environment_variables()) {
     const auto text = [](std::string_view view) { return std::string(view); };
     std::printf("  %s\n      %s\n      form: %s; default: %s\n", text(variable.name).c_str(),

@@ -1,8 +1,6 @@
 #include "launcher/engines/agent_starter.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "comm/base/text.h"
@@ -12,6 +10,7 @@
 #include "launcher/channel/host_addresses.h"
 #include "launcher/channel/invitation.h"
 #include "launcher/system/exit_status.h"
+#include "launcher/system/system.h"
 #include "telemetry/log.h"
 
 namespace paceline::launcher {
@@ -25,12 +24,6 @@ constexpr std::string_view kDropHint =
     "in its sshd_config, or see its log";
 constexpr int kNotExecutable = 126;  // as a shell says it
 constexpr int kNotFound = 127;
-
-std::string path_of_this_program() {
-  std::error_code unknown;
-  const std::string path = std::filesystem::read_symlink("/proc/self/exe", unknown).string();
-  return unknown ? "paceline" : path;
-}
 
 // The last that has anything in it, without the names that the error begins with anyway.
 std::string last_line(const std::deque<std::string>& lines, const std::string& host) {

@@ -51,6 +51,12 @@ Result<UniqueFd> open_null() {
   return null;
 }
 
+std::string path_of_this_program() {
+  std::error_code unknown;
+  const std::string path = std::filesystem::read_symlink("/proc/self/exe", unknown).string();
+  return unknown ? "paceline" : path;
+}
+
 Result<std::string> folder_of_programs() {
   std::error_code unreadable;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", unreadable);

@@ -115,6 +115,62 @@ TEST_P(DeviceGradientWays, AnUnusedGradientIsWrittenAfterEarlierReads) {
   }
 }
 
+// A kernel that writes another gradient takes long. The operations of a codec are in turn, so they
+// wait for it.
+TEST_P(DeviceGradientWays, AnEarlyBucketDoesNotWaitForLaterGradients) {
+  if (GetParam().options.codec != Codec::kNone) GTEST_SKIP() << "operations of a codec are in turn";
+  Way way = GetParam();
+  way.options.bucket_bytes = 4032;  // of one gradient
+  const Status status =
+      run_pipelines({}, way, [](GradientPipeline& pipeline, FakeDevices& devices, int) -> Status {
+        FakeDevice& device = devices.device(0);
+        PACELINE_TRY_ASSIGN(const DeviceStream quick, device.make_stream());
+        PACELINE_TRY_ASSIGN(const DeviceStream slow, device.make_stream());
+        device.hold(slow);
+        device.launch(slow, [] {});
+        for (const std::size_t i : {3u, 2u, 1u, 0u})
+          PACELINE_TRY(pipeline.ready_on(i, i == 2 ? slow : quick));
+        PACELINE_TRY(pipeline.wait_on(3, quick));
+        device.release(slow);
+        PACELINE_TRY(pipeline.wait().status());
+        device.run_all();
+        device.destroy_stream(quick);
+        device.destroy_stream(slow);
+        return {};
+      });
+  EXPECT_TRUE(status.ok()) << status.to_string();
+}
+
+// A bucket falls apart when a gradient in its middle freezes.
+TEST_P(DeviceGradientWays, FrozenGradientsChangeBuckets) {
+  Way way = GetParam();
+  way.options.bucket_bytes = 1 << 20;
+  const Status status = run_pipelines(
+      {}, way, [](GradientPipeline& pipeline, FakeDevices& devices, int rank) -> Status {
+        FakeDevice& device = devices.device(0);
+        for (const std::size_t frozen : {4u, 1u, 2u, 4u}) {
+          for (std::size_t i = 0; i < 4; ++i) PACELINE_TRY(pipeline.set_frozen(i, i == frozen));
+          for (std::size_t i = 0; i < 4; ++i) {
+            if (i == frozen) continue;
+            auto* const at = reinterpret_cast<float*>(device.seen(pipeline.gradient(i).data()));
+            device.launch(nullptr, [=] {
+              std::fill_n(at, 1000, static_cast<float>(static_cast<int>(i) + 2 * rank));
+            });
+            PACELINE_TRY(pipeline.ready(i));
+          }
+          PACELINE_TRY(pipeline.wait().status());
+          for (std::size_t i = 0; i < 4; ++i) {
+            const auto* const at =
+                reinterpret_cast<const float*>(device.seen(pipeline.gradient(i).data()));
+            if (i != frozen && (at[0] != static_cast<float>(i) + 1 || at[999] != at[0]))
+              return wrong("gradient " + std::to_string(i));
+          }
+        }
+        return {};
+      });
+  EXPECT_TRUE(status.ok()) << status.to_string();
+}
+
 // The last join() leaves nothing behind that writes gradients.
 TEST_P(DeviceGradientWays, AStepFollowsTheEndOfAnEpoch) {
   for (const std::uint64_t seed : seeds(20)) {

@@ -122,7 +122,8 @@ TEST(DeviceGradientErrors, KernelsThatDoNotEndAreNamed) {
         const Status ended = pipeline.wait().status();
         device.hold_kernels(false);
         if (rank == 1) return Status();
-        return expect(ended, Code::kTimeout, "kernels that look at reduced gradients on GPU 0");
+        return expect(ended, Code::kTimeout,
+                      "kernels for reduced gradients have not ended within the timeout on GPU 0");
       });
   EXPECT_TRUE(status.ok()) << status.to_string();
 }

@@ -61,7 +61,7 @@ FakeDevice::FakeDevice(int number, std::uint64_t seed)
 
 void FakeDevice::retire() {
   const std::lock_guard lock(mutex_);
-  has_failed_ = true;
+  has_failed_ = is_retired_ = true;
   for (const auto& [stream, _] : streams_) StreamBook().streams.erase(stream);
   for (const auto& [address, memory] : memory_) unmap(address, memory);
   streams_.clear();
@@ -88,6 +88,7 @@ std::byte* FakeDevice::allocate(std::size_t bytes) {
 
 void FakeDevice::free(std::byte* memory) {
   const std::lock_guard lock(mutex_);
+  if (is_retired_) return;
   memory_.at(memory).is_free = true;
   freed_.push_back(memory);
   if (freed_.size() <= kMostFreed) return;
@@ -244,6 +245,7 @@ Result<DeviceStream> FakeDevice::make_stream() {
 
 void FakeDevice::destroy_stream(DeviceStream stream) {
   const std::lock_guard lock(mutex_);
+  if (is_retired_) return;
   if (!streams_.at(stream)->tasks.empty()) break_rule("a stream was destroyed with work in it");
   StreamBook().streams.erase(stream);
   streams_.erase(stream);
@@ -265,6 +267,7 @@ void FakeDevice::destroy_event(DeviceEvent event) {
 
 Status FakeDevice::record(DeviceEvent event, DeviceStream stream) {
   const std::lock_guard lock(mutex_);
+  if (is_retired_) return error("record an event");
   Event& of = *events_.at(event);
   const std::uint64_t recorded = of.recorded + 1;
   PACELINE_TRY(enqueue(stream, {.may_run = nullptr, .run = [this, event, recorded] {
@@ -287,6 +290,7 @@ Result<bool> FakeDevice::has_passed(DeviceEvent event) {
 
 Status FakeDevice::let_wait(DeviceStream stream, DeviceEvent event) {
   const std::lock_guard lock(mutex_);
+  if (is_retired_) return error("let a stream wait");
   const std::uint64_t wanted = events_.at(event)->recorded;
   const auto may_run = [this, event, wanted] {
     const auto found = events_.find(event);

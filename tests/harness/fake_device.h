@@ -91,7 +91,7 @@ class FakeDevice final : public Device {
   Status copy_down(void* host, const void* device, std::size_t bytes, DeviceStream stream) override;
   Status copy_up(void* device, const void* host, std::size_t bytes, DeviceStream stream) override;
   Status copy_within(void* to, const void* from, std::size_t bytes, DeviceStream stream) override;
-  bool can_run(const Kernel& kernel) override;
+  Status load(const Kernel& kernel) override;
   Status launch(const KernelLaunch& launch, DeviceStream stream) override;
   Result<std::byte*> make_memory(std::size_t bytes) override;
   void destroy_memory(std::byte* memory) override;
@@ -141,6 +141,7 @@ class FakeDevice final : public Device {
   std::deque<const std::byte*> freed_;  // the oldest first
   std::map<const std::byte*, std::size_t> pinned_;
   bool has_failed_ = false;
+  bool is_retired_ = false;
   bool refuses_pins_ = false;
   bool refuses_kernels_ = false;
   bool are_kernels_held_ = false;

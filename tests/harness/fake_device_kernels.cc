@@ -17,9 +17,11 @@ void FakeDevice::hold_kernels(bool are_held) {
   are_kernels_held_ = are_held;
 }
 
-bool FakeDevice::can_run(const Kernel& kernel) {
+Status FakeDevice::load(const Kernel& kernel) {
   const std::lock_guard lock(mutex_);
-  return !has_failed_ && !refuses_kernels_ && find_cpu_kernel(kernel.name) != nullptr;
+  if (!has_failed_ && !refuses_kernels_ && find_cpu_kernel(kernel.name) != nullptr) return {};
+  return Status(Code::kUnavailable, Scope::kGroup,
+                name() + " cannot load the kernel " + kernel.name);
 }
 
 Status FakeDevice::launch(const KernelLaunch& launch, DeviceStream stream) {

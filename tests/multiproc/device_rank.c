@@ -1,6 +1,7 @@
 /* A rank whose buffers lie on the device of a stand-in (tests/standins): it sums over all ranks by
  * the C interface, in the order of a stream. It looks at the result only at the end. With
- * DEVICE_RANK_PIPELINE it averages by a gradient pipeline in the memory of the device. */
+ * DEVICE_RANK_PIPELINE it averages by a gradient pipeline in the memory of the device, and if that
+ * is "bf16" in this codec. DEVICE_RANK_STEPS is the number of sums. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -66,10 +67,13 @@ static int train(plComm_t comm, plStream_t stream, int rank, int ranks) {
   plParameter_t parameters[kGradients] = {{0}};
   plPipelineConfig_t config = PL_PIPELINE_CONFIG_INITIALIZER;
   plPipeline_t pipeline = NULL;
+  plStepResult_t result;
   void* gradients[kGradients];
   static float seen[kElements];
 
   config.onDevice = 1;
+  config.computesNorm = 1;
+  if (strcmp(getenv("DEVICE_RANK_PIPELINE"), "bf16") == 0) config.codec = plCodecBf16;
   for (int i = 0; i < kGradients; ++i) {
     parameters[i].count = kElements;
     parameters[i].datatype = plFloat32;
@@ -83,7 +87,8 @@ static int train(plComm_t comm, plStream_t stream, int rank, int ranks) {
       fill((uintptr_t)gradients[i], bits_of(value), kElements, stream);
       check(plPipelineReady(pipeline, (size_t)i, stream), NULL);
     }
-    check(plPipelineWaitAll(pipeline, NULL, stream), NULL);
+    check(plPipelineWaitAll(pipeline, &result, stream), NULL);
+    if (result.hasOverflow || !(result.norm > 0)) return 3;
   }
   for (int i = 0; i < kGradients; ++i) {
     if (copy_down(seen, (uintptr_t)gradients[i], sizeof seen)) return 2;
@@ -122,7 +127,9 @@ int main(void) {
     plGroupEndAsync(&work);
     exit(0);
   }
-  for (int step = 1; step <= kSteps; ++step) {
+  const char* const given = getenv("DEVICE_RANK_STEPS");
+  const int steps = given != NULL ? atoi(given) : kSteps;
+  for (int step = 1; step <= steps; ++step) {
     fill(in, (unsigned)(step * (rank + 1)), kCount, stream);
     check(plAllReduce((const void*)in, (void*)out, kCount, plInt32, plSum, comm, stream), comm);
     /* In place, on the sum. */
@@ -130,7 +137,7 @@ int main(void) {
   }
   int32_t* const seen = malloc(kCount * sizeof *seen);
   if (copy_down(seen, out, kCount * sizeof *seen)) return 2;
-  const int32_t right = kSteps * ranks * (ranks + 1) / 2;
+  const int32_t right = steps * ranks * (ranks + 1) / 2;
   for (int i = 0; i < kCount; ++i) {
     if (seen[i] == right) continue;
     fprintf(stderr, "element %d is %d, not %d\n", i, seen[i], right);

@@ -48,11 +48,12 @@ class DeviceRanks(LauncherTest):
                           else "GPU memory: NCCL", ended.stderr)
 
     def test_a_pipeline_in_c_averages(self):
-        for ranks in (1, 2, 3):
-            env = {**WITHOUT_NCCL, "DEVICE_RANK_PIPELINE": "1"}
-            code, output, error = self.run_job("--no-tag-output", "-n", ranks, RANK, env=env)
-            self.assertEqual(code, 0, error)
-            self.assertEqual(output.count("right"), ranks)
+        for libraries in (WITHOUT_NCCL, with_nccl("nccl")):
+            for ranks, codec in ((1, "none"), (2, "none"), (3, "none"), (2, "bf16"), (3, "bf16")):
+                env = {**libraries, "DEVICE_RANK_PIPELINE": codec}
+                code, output, error = self.run_job("--no-tag-output", "-n", ranks, RANK, env=env)
+                self.assertEqual(code, 0, error)
+                self.assertEqual(output.count("right"), ranks)
 
     def test_over_tcp(self):
         env = {**WITHOUT_NCCL, "PACELINE_BACKEND": "tcp"}

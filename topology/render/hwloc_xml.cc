@@ -300,6 +300,21 @@ class Devices {
   std::vector<std::string> of_gpus_;
 };
 
+// A '>' may stand in a quoted value, but the reader that hwloc has without libxml2 takes it for the
+// end of the element.
+std::string without_bare_ends(const std::string& xml) {
+  std::string text;
+  bool is_quoted = false;
+  for (const char letter : xml) {
+    if (letter == '"') is_quoted = !is_quoted;
+    if (is_quoted && letter == '>')
+      text += "&gt;";
+    else
+      text += letter;
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string hwloc_xml_text(const HostModel& host) {
@@ -322,7 +337,7 @@ std::string hwloc_xml_text(const HostModel& host) {
   add_hwloc_core_kinds(host, topology);
   std::ostringstream text;
   document.save(text, "  ");
-  return text.str();
+  return without_bare_ends(text.str());
 }
 
 }  // namespace paceline::topology

@@ -1,25 +1,36 @@
 #include "collectives/gradient/kernels/image.h"
 
+#include <span>
+
+#include "collectives/gradient/kernels/list.h"
+#include "comm/base/try.h"
+
 #ifdef PACELINE_KERNEL_IMAGE
 // The assembler includes the file.
 asm(".pushsection .rodata, \"a\"\n"
     ".balign 16\n"
+    ".globl paceline_kernel_image, paceline_kernel_image_end\n"
+    ".hidden paceline_kernel_image, paceline_kernel_image_end\n"
     "paceline_kernel_image: .incbin \"" PACELINE_KERNEL_IMAGE
     "\"\n"
     "paceline_kernel_image_end:\n"
     ".popsection\n");
 extern "C" {
-extern const std::byte paceline_kernel_image __attribute__((visibility("hidden")));
-extern const std::byte paceline_kernel_image_end __attribute__((visibility("hidden")));
+extern const std::byte paceline_kernel_image[] __attribute__((visibility("hidden")));
+extern const std::byte paceline_kernel_image_end[] __attribute__((visibility("hidden")));
 }
 #endif
 
 namespace paceline {
 namespace {
 
+#define PACELINE_NAME(name, function, Arguments) #name,
+constexpr const char* kNames[] = {PACELINE_GRADIENT_KERNELS(PACELINE_NAME)};
+#undef PACELINE_NAME
+
 std::span<const std::byte> image_bytes() {
 #ifdef PACELINE_KERNEL_IMAGE
-  return {&paceline_kernel_image, &paceline_kernel_image_end};
+  return {paceline_kernel_image, paceline_kernel_image_end};
 #else
   return {};
 #endif
@@ -29,8 +40,9 @@ std::span<const std::byte> image_bytes() {
 
 bool has_gradient_kernels() { return !image_bytes().empty(); }
 
-bool can_run_gradient_kernels(Device& device) {
-  return device.can_run(gradient_kernel("paceline_look_float32"));
+Status load_gradient_kernels(Device& device) {
+  for (const char* const name : kNames) PACELINE_TRY(device.load(gradient_kernel(name)));
+  return {};
 }
 
 Kernel gradient_kernel(const char* name) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <paceline/status.h>
@@ -93,9 +94,22 @@ class CudaDevice final : public Device {
   Status copy_within(void* to, const void* from, std::size_t bytes, DeviceStream stream) override {
     return copy(to, from, bytes, stream);
   }
-  bool can_run(const Kernel& kernel) override { return function_of(kernel) != nullptr; }
+  Status load(const Kernel& kernel) override {
+    if (kernel.image->bytes.empty())
+      return Status(Code::kUnavailable, Scope::kGroup,
+                    "this build has no kernels for GPUs, because nvcc was missing or too old");
+    const std::lock_guard lock(mutex_);
+    Function& function = functions_[{kernel.image, kernel.name}];
+    if (function != nullptr) return {};
+    return call(std::string("load the kernel ") + kernel.name, [&] {
+      Module& module = modules_[kernel.image];
+      Result result = kSuccess;
+      if (module == nullptr) result = driver_.load_module(&module, kernel.image->bytes.data());
+      return result == kSuccess ? driver_.find_function(&function, module, kernel.name) : result;
+    });
+  }
   Status launch(const KernelLaunch& launch, DeviceStream stream) override {
-    Function const function = function_of(launch.kernel);
+    Function const function = loaded(launch.kernel);
     void* arguments = const_cast<std::byte*>(launch.arguments.data());
     return call("run a kernel", [&] {
       return driver_.launch(function, launch.blocks, 1, 1, kKernelLanes, 1, 1, 0,
@@ -144,19 +158,10 @@ class CudaDevice final : public Device {
     });
   }
 
-  // Null: it cannot run here. Functions stay as long as the context.
-  Function function_of(const Kernel& kernel) {
-    if (kernel.image == nullptr || kernel.image->bytes.empty()) return nullptr;
+  Function loaded(const Kernel& kernel) const {
     const std::lock_guard lock(mutex_);
-    const auto [found, is_new] = functions_.try_emplace({kernel.image, kernel.name}, nullptr);
-    if (is_new) (void)call("", [&] { return find_function(kernel, found->second); });
-    return found->second;
-  }
-  Result find_function(const Kernel& kernel, Function& function) {
-    Module& module = modules_[kernel.image];
-    Result result = kSuccess;
-    if (module == nullptr) result = driver_.load_module(&module, kernel.image->bytes.data());
-    return result == kSuccess ? driver_.find_function(&function, module, kernel.name) : result;
+    const auto found = functions_.find({kernel.image, kernel.name});
+    return found == functions_.end() ? nullptr : found->second;
   }
 
   // Makes a call with the context as the current one of this thread. Some calls, such as
@@ -185,9 +190,9 @@ class CudaDevice final : public Device {
   const Driver& driver_;
   const Context context_;
   const int number_;
-  std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards what follows, which stays as long as the context
   std::map<const KernelImage*, Module> modules_;
-  std::map<std::pair<const KernelImage*, std::string>, Function> functions_;
+  std::map<std::pair<const KernelImage*, std::string_view>, Function> functions_;
 };
 
 class CudaDevices final : public Devices {

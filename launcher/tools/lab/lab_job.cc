@@ -9,6 +9,7 @@
 
 #include "comm/base/clock.h"
 #include "comm/base/try.h"
+#include "launcher/system/system.h"
 #include "launcher/tools/lab/lab_exec.h"
 #include "launcher/tools/lab/lab_folder.h"
 #include "launcher/tools/lab/lab_options.h"
@@ -45,7 +46,8 @@ Result<std::optional<int>> run_in_lab(JobSpec& job, const std::vector<std::strin
   const std::optional<std::string> name = lab_name(job.engine);
   if (!name) return std::optional<int>();
   PACELINE_TRY_ASSIGN(const LabFolders::Found lab, find_lab(*name));
-  std::vector<std::string> words{"/proc/self/exe"};
+  // By its path: a program that begins by the link of a process outside has no path in a chroot.
+  std::vector<std::string> words{path_of_this_program()};
   words.insert(words.end(), command.begin(), command.end());
   if (job.hosts.empty() && job.host_file.empty()) {
     job.host_file = lab.path + "/hosts";

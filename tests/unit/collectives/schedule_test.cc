@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "collectives/gradient/bucket_line.h"
 #include "comm/base/random.h"
 
 namespace paceline {
@@ -201,6 +202,20 @@ TEST(Schedule, BucketsOfAFixedSizeAreFilledFromTheEnd) {
   EXPECT_EQ(schedule.buckets[0].spans, (std::vector<ByteSpan>{{24 << 10, 16 << 10}}));
   EXPECT_EQ(schedule.buckets[1].spans, (std::vector<ByteSpan>{{8 << 10, 16 << 10}}));
   expect_whole(schedule, all);
+}
+
+// Without times: not all first operations come before all second ones.
+TEST(Schedule, OperationsOfABucketAreNotFarApart) {
+  const Schedule schedule = fill_schedule(gradients(std::vector<std::size_t>(40, 16)), 16 << 10);
+  const std::vector<std::size_t> operations(schedule.buckets.size(), 2);
+  std::vector<std::size_t> began(operations.size());
+  std::size_t place = 0;
+  for (const Turn& turn : turns_of(schedule, operations)) {
+    if (turn.operation == 0) began[turn.bucket] = place;
+    EXPECT_LE(place - began[turn.bucket], 2 * BucketLine::kMostBegun + 1);
+    ++place;
+  }
+  EXPECT_EQ(place, 80);
 }
 
 // However large: only what is apart is copied together, and only that has a limit.

@@ -1,4 +1,4 @@
-// Points in the order of streams of a device, and which of them the device has reached.
+// Points in the order of streams of a device, and how far the device has come.
 #pragma once
 
 #include <algorithm>
