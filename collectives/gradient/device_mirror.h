@@ -109,8 +109,8 @@ class DeviceMirror final : private Driver {
   Status launch(const Kernel& kernel, const Arguments& arguments, When when) {
     return launch_bytes(kernel, std::as_bytes(std::span(&arguments, 1)), stream(when));
   }
-  /// drain() and leave() wait for all that was enqueued on stream(kBefore), as for the rest.
-  Status watch_before();
+  /// drain() and leave() wait for all that was enqueued on one of these streams, as for the rest.
+  Status watch(DeviceStream stream);
   /// A mark after all that was enqueued on stream(kAfter). It must be reached within the timeout.
   Result<std::uint64_t> mark_after();
   bool is_reached(std::uint64_t mark) const { return after_.is_reached(mark); }

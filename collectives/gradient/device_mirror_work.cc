@@ -67,10 +67,11 @@ Status DeviceMirror::launch_bytes(const Kernel& kernel, std::span<const std::byt
       {.kernel = kernel, .blocks = on_device::kBlocks, .arguments = arguments}, stream));
 }
 
-Status DeviceMirror::watch_before() {
+Status DeviceMirror::watch(DeviceStream stream) {
   PACELINE_TRY(held_.failure());
   keep_driven();
-  return note(before_.add(down_, TimePoint::max()).status());
+  StreamMarks& marks = stream == up_ ? after_ : before_;
+  return note(marks.add(stream, TimePoint::max()).status());
 }
 
 Result<std::uint64_t> DeviceMirror::mark_after() {
@@ -97,7 +98,7 @@ Status DeviceMirror::clear(std::span<const ByteSpan> places, DeviceStream stream
   for (const ByteSpan& place : places)
     PACELINE_TRY(
         note(device_.copy_up(at(place.begin), host_.data() + place.begin, place.bytes, down_)));
-  return watch_before();
+  return watch(down_);
 }
 
 Status DeviceMirror::let_down_wait_for(DeviceStream stream) {

@@ -80,7 +80,7 @@ Status GradientCore::mark_on_device(std::size_t parameter, const void* from, Dev
 std::shared_ptr<const Completion> GradientCore::start_operation(const OperationRequest& request) {
   if (!by_library_) return held_.start(request);
   // The operation may not come to pass, after kernels before it were enqueued.
-  (void)mirror_->watch_before();
+  (void)mirror_->watch(request.stream);
   return own_.on_devices().start(request, mirror_->device());
 }
 

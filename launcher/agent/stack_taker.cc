@@ -100,7 +100,9 @@ void StackTaker::send_next() {
   const Duration left = next.deadline.left(loop_->clock().now());
   next.message.set_patience_ns((left - kToRead).count());
   const auto frame = encode_frame(next.message.SerializeAsString());
+  errno = 0;
   const bool is_sent = frame.ok() && left > 2 * kToRead && write_all(socket_.get(), *frame);
+  if (!is_sent && (errno == EPIPE || errno == ECONNRESET)) return close();
   if (!is_sent) {
     refuse(next.message, "the process that takes stacks is busy with other requests");
     requests_.pop_front();

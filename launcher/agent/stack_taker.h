@@ -18,7 +18,7 @@
 namespace paceline::launcher {
 
 /// Belongs to the agent's thread. The process leads a process group, in which all its children are,
-/// and ends with its parent. It loads libdw at the first request.
+/// and ends with its parent. It loads libdw at the first request. SIGPIPE must be ignored.
 class StackTaker {
  public:
   using Taken = std::function<void(const messages::StacksTaken&)>;

@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -44,6 +45,7 @@ class LookedAt {
       return;
     }
     ::setpgid(0, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     body();
     ::_exit(7);
   }
@@ -69,6 +71,7 @@ class LookedAt {
 class StackTakerTest : public ::testing::Test {
  protected:
   StackTakerTest() {
+    ::signal(SIGPIPE, SIG_IGN);  // as in an agent
     taker_->open(loop_, [this](const messages::StacksTaken& taken) { taken_.push_back(taken); });
   }
   bool until(const std::function<bool()>& holds, Duration patience = seconds(20)) {
