@@ -80,8 +80,9 @@ class Cancellation {
   /// Whether it has gone in time.
   Result<bool> run() {
     if (!now_) signal(SIGTERM);
-    loop_.after(patience(), [this] { loop_.stop(); });
     look();
+    if (gone_) return true;
+    loop_.after(patience(), [this] { loop_.stop(); });
     const Status waited = loop_.run();
     if (!waited.ok()) return waited;
     return gone_;
