@@ -39,7 +39,8 @@ std::string last_line(const std::deque<std::string>& lines, const std::string& h
 }  // namespace
 
 Result<std::unique_ptr<AgentStarter>> AgentStarter::make(EventLoop& loop, Options options) {
-  if (options.agent_path.empty()) options.agent_path = path_of_this_program();
+  const Result<std::string> own_path = path_of_this_program();
+  if (options.agent_path.empty()) options.agent_path = own_path.ok() ? *own_path : "paceline";
   std::unique_ptr<AgentStarter> starter(new AgentStarter(loop, std::move(options)));
   AgentStarter* const self = starter.get();
   starter->environment_ = inherited_environment();  // the server takes variables out

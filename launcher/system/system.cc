@@ -51,18 +51,17 @@ Result<UniqueFd> open_null() {
   return null;
 }
 
-std::string path_of_this_program() {
-  std::error_code unknown;
-  const std::string path = std::filesystem::read_symlink("/proc/self/exe", unknown).string();
-  return unknown ? "paceline" : path;
+Result<std::string> path_of_this_program() {
+  std::error_code unreadable;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", unreadable);
+  if (!unreadable) return program.string();
+  return Status(Code::kUnavailable, Scope::kProcess,
+                "cannot find the path of paceline: " + unreadable.message());
 }
 
 Result<std::string> folder_of_programs() {
-  std::error_code unreadable;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", unreadable);
-  if (!unreadable) return program.parent_path().string();
-  return Status(Code::kUnavailable, Scope::kProcess,
-                "cannot find the path of paceline: " + unreadable.message());
+  PACELINE_TRY_ASSIGN(const std::string program, path_of_this_program());
+  return std::filesystem::path(program).parent_path().string();
 }
 
 void replace_by_null(int fd) {

@@ -38,8 +38,7 @@ UniqueFd open_pidfd(pid_t pid);
 /// /dev/null for reading and writing.
 Result<UniqueFd> open_null();
 
-/// The path of this program; "paceline" if it is unknown.
-std::string path_of_this_program();
+Result<std::string> path_of_this_program();
 
 /// Where `paceline` itself lies, and with it what it starts.
 Result<std::string> folder_of_programs();

@@ -47,7 +47,8 @@ Result<std::optional<int>> run_in_lab(JobSpec& job, const std::vector<std::strin
   if (!name) return std::optional<int>();
   PACELINE_TRY_ASSIGN(const LabFolders::Found lab, find_lab(*name));
   // By its path: a program that begins by the link of a process outside has no path in a chroot.
-  std::vector<std::string> words{path_of_this_program()};
+  PACELINE_TRY_ASSIGN(std::string program, path_of_this_program());
+  std::vector<std::string> words{std::move(program)};
   words.insert(words.end(), command.begin(), command.end());
   if (job.hosts.empty() && job.host_file.empty()) {
     job.host_file = lab.path + "/hosts";

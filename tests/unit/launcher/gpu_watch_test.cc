@@ -11,6 +11,7 @@
 #include "launcher/agent/rank_environment.h"
 #include "launcher/agent/rank_gpu.h"
 #include "launcher/channel/figure_messages.h"
+#include "tests/unit/launcher/loop_until.h"
 
 namespace paceline::launcher {
 namespace {
@@ -23,17 +24,8 @@ class GpuWatchTest : public ::testing::Test {
   void send(const std::string& library) {
     watch_ = GpuWatch::send([] {}, library).value();
   }
-  // Runs the loop until it holds, or the time is over.
   bool until(const std::function<bool()>& holds, Duration patience = seconds(20)) {
-    const TimePoint end = clock_.now() + patience;
-    const std::function<void()> look = [&] {
-      if (holds() || clock_.now() > end) return loop_.stop();
-      loop_.after(milliseconds(5), look);
-    };
-    // From the loop: no timer may be left over.
-    loop_.after(Duration::zero(), look);
-    loop_.run().value();
-    return holds();
+    return loop_until(loop_, holds, patience);
   }
   GpuWatch::Gpus gpus() const { return watch_->gpus(clock_.now()); }
 

@@ -28,6 +28,7 @@
 #include "launcher/stacks/process_texts.h"
 #include "launcher/system/process_identity.h"
 #include "launcher/system/system.h"
+#include "tests/unit/launcher/loop_until.h"
 
 namespace paceline::launcher {
 namespace {
@@ -75,15 +76,7 @@ class StackTakerTest : public ::testing::Test {
     taker_->open(loop_, [this](const messages::StacksTaken& taken) { taken_.push_back(taken); });
   }
   bool until(const std::function<bool()>& holds, Duration patience = seconds(20)) {
-    const TimePoint end = clock_.now() + patience;
-    const std::function<void()> look = [&] {
-      if (holds() || clock_.now() > end) return loop_.stop();
-      loop_.after(milliseconds(5), look);
-    };
-    // From the loop: no timer may be left over.
-    loop_.after(Duration::zero(), look);
-    loop_.run().value();
-    return holds();
+    return loop_until(loop_, holds, patience);
   }
   static void add(messages::LookAtRanks& request, std::uint32_t rank, pid_t pid) {
     messages::LookAtRank& look = *request.add_ranks();
