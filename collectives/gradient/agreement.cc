@@ -67,10 +67,11 @@ std::uint64_t digest_of(std::span<const Parameter> parameters, const GradientOpt
 }
 
 PipelineOffer offer_of(std::span<const Parameter> parameters, const GradientOptions& options,
-                       const Status& own) {
+                       const Status& own, bool by_library) {
   return {.parameters = digest_of(parameters),
           .options = digest_of(options),
-          .code = static_cast<std::uint64_t>(own.code())};
+          .code = static_cast<std::uint64_t>(own.code()),
+          .by_library = by_library ? 1u : 0u};
 }
 
 Status judge_offers(std::span<const PipelineOffer> offers, const Group& group, const Status& own) {

@@ -15,16 +15,16 @@ namespace paceline {
 struct PipelineOffer {
   static constexpr std::size_t kWords = 4;
 
-  std::uint64_t parameters = 0;   ///< digest
-  std::uint64_t options = 0;      ///< digest
-  std::uint64_t code = 0;         ///< why this rank cannot make it; 0: it can
-  std::uint64_t has_kernels = 0;  ///< 1: its device can run the gradient kernels
+  std::uint64_t parameters = 0;  ///< digest
+  std::uint64_t options = 0;     ///< digest
+  std::uint64_t code = 0;        ///< why this rank cannot make it; 0: it can
+  std::uint64_t by_library = 0;  ///< 1: a library may reduce its buckets in device memory
 };
 static_assert(sizeof(PipelineOffer) == PipelineOffer::kWords * sizeof(std::uint64_t));
 
 /// `own`: why this rank cannot make the pipeline, or a success.
 PipelineOffer offer_of(std::span<const Parameter> parameters, const GradientOptions& options,
-                       const Status& own);
+                       const Status& own, bool by_library);
 
 /// A success on all ranks, or an error on all ranks. Code::kMismatch if parameters or options
 /// differ. It names a rank that cannot make its pipeline, or else the first one that differs from

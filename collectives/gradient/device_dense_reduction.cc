@@ -22,10 +22,12 @@ on_device::Slots slots_of(const Bucket& bucket, int ranks) {
 }
 
 struct CodecKernels {
-  const char *encode, *sum, *decode;
+  GradientKernel encode, sum, decode;
 };
-constexpr CodecKernels kBf16{"paceline_encode_bf16", "paceline_sum_bf16", "paceline_decode_bf16"};
-constexpr CodecKernels kFp16{"paceline_encode_fp16", "paceline_sum_fp16", "paceline_decode_fp16"};
+constexpr CodecKernels kBf16{GradientKernel::encode_bf16, GradientKernel::sum_bf16,
+                             GradientKernel::decode_bf16};
+constexpr CodecKernels kFp16{GradientKernel::encode_fp16, GradientKernel::sum_fp16,
+                             GradientKernel::decode_fp16};
 
 // A shard for each rank, as in DenseReduction.
 class DeviceDenseReduction final : public DeviceBucket {

@@ -17,13 +17,13 @@ constexpr std::size_t kLookBytes = on_device::kBlocks * sizeof(Findings);
 Kernel look_kernel(DataType type) {
   switch (type) {
     case DataType::kFloat16:
-      return gradient_kernel("paceline_look_float16");
+      return gradient_kernel(GradientKernel::look_float16);
     case DataType::kBFloat16:
-      return gradient_kernel("paceline_look_bfloat16");
+      return gradient_kernel(GradientKernel::look_bfloat16);
     case DataType::kFloat64:
-      return gradient_kernel("paceline_look_float64");
+      return gradient_kernel(GradientKernel::look_float64);
     default:
-      return gradient_kernel("paceline_look_float32");
+      return gradient_kernel(GradientKernel::look_float32);
   }
 }
 
@@ -62,7 +62,7 @@ Status DeviceLooks::begin(std::size_t bucket, When when, std::span<const ByteSpa
                           DataType type) {
   for (const ByteSpan& span : spans) {
     const on_device::LookArguments arguments{.elements = mirror_.at(span.begin),
-                                             .count = span.bytes / size_of(type),
+                                             .bytes = span.bytes,
                                              .offset = span.begin,
                                              .findings = place(bucket, when),
                                              .goes_on = &span == spans.data() ? 0u : 1u};

@@ -30,8 +30,8 @@ class DeviceScratch {
     std::size_t bytes = 0;
   };
 
-  /// Between steps: pieces have at least so many bytes from now on, and so many are there. Smaller
-  /// ones are kept until the end, because to free them may wait for the device.
+  /// Allocates so many pieces. Call it between steps. take() returns pieces of at least `bytes`
+  /// from now on. The destructor frees smaller ones, because to free them may wait for the device.
   Status reserve(std::size_t bytes, std::size_t pieces) {
     if (bytes > bytes_) spare_.clear();
     bytes_ = std::max(bytes_, bytes);

@@ -80,25 +80,20 @@ Result<GradientMemory> make_memory(CommunicatorCore& core, std::span<const Param
   return memory;
 }
 
-// The log says why not: then the CPU reduces copies, on all ranks.
-bool has_kernels(CommunicatorCore& core, Device& device) {
+// The CPU has to reduce with other codecs, and in the modes in which bits are the same.
+bool is_for_library(const GradientOptions& options, Determinism determinism) {
+  return options.on_device && determinism == Determinism::kFast &&
+         (options.codec == Codec::kNone || has_device_codec(options.codec));
+}
+
+// If a rank cannot load them, the CPU reduces copies on all ranks. Its log says why.
+bool loads_kernels(CommunicatorCore& core, Device& device) {
   const Status loaded = load_gradient_kernels(device);
   if (!loaded.ok() && core.parts().log != nullptr)
     core.parts().log->write(
         Severity::kInfo,
         "gradients: NCCL cannot reduce them with these options, because " + loaded.text());
   return loaded.ok();
-}
-
-// If neither a codec nor a look at gradients needs the CPU, on any rank. Then a library may reduce
-// them in the memory of the device. The same on all ranks.
-bool may_use_library(const GradientOptions& options, Determinism determinism,
-                     std::span<const PipelineOffer> offers) {
-  const auto has_kernels = [](const PipelineOffer& one) { return one.has_kernels != 0; };
-  const bool is_coded = options.codec != Codec::kNone;
-  return options.on_device && determinism == Determinism::kFast &&
-         (!is_coded || has_device_codec(options.codec)) &&
-         (!needs_kernels(options) || std::ranges::all_of(offers, has_kernels));
 }
 
 // Whether a library can, is known after an operation on device memory.
@@ -146,14 +141,15 @@ Result<GradientPipeline> GradientPipeline::over(Communicator own, std::vector<Pa
   PACELINE_TRY(own.core()->refuse_child());
   Result<GradientMemory> memory = make_memory(*own.core(), parameters, options);
   const Group& group = own.group();
-  PipelineOffer offer = offer_of(parameters, options, memory.status());
-  if (memory.ok() && memory->mirror != nullptr && needs_kernels(options))
-    offer.has_kernels = has_kernels(*own.core(), memory->mirror->device()) ? 1 : 0;
+  bool by_library =
+      memory.ok() && is_for_library(options, own.core()->parts().determinism) &&
+      (!needs_kernels(options) || loads_kernels(*own.core(), memory->mirror->device()));
+  const PipelineOffer offer = offer_of(parameters, options, memory.status(), by_library);
   std::vector<PipelineOffer> offers(group.members.size());
   PACELINE_TRY(own.all_gather(&offer, offers.data(), PipelineOffer::kWords, DataType::kUInt64));
   PACELINE_TRY(judge_offers(offers, group, memory.status()));
-  bool by_library = false;
-  if (may_use_library(options, own.core()->parts().determinism, offers)) {
+  by_library = std::ranges::all_of(offers, [](auto& one) { return one.by_library != 0; });
+  if (by_library) {
     PACELINE_TRY_ASSIGN(by_library, can_use_library(*own.core(), *memory->mirror, parameters));
   }
   return GradientPipeline(std::make_unique<GradientCore>(

@@ -206,8 +206,8 @@ void GradientCore::close_step() {
   phase_.store(Phase::kIdle, std::memory_order_release);
 }
 
-// Sums are the same bits on all ranks, so all of them come here. NCCL documents no such promise,
-// but its all-reduce sums each element once, and sends the sum. The sum of finite gradients may be
+// Sums are the same bits on all ranks, so all of them come here. NCCL does not document that of its
+// own; it is assumed. The sum of finite gradients may be
 // infinite: then nobody had it first.
 Status GradientCore::find_overflow(StepResult& result) {
   const std::uint64_t own = tally_.local_overflow;

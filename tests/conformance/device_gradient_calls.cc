@@ -118,7 +118,8 @@ TEST_P(DeviceGradientWays, AnUnusedGradientIsWrittenAfterEarlierReads) {
 // A kernel that writes another gradient takes long. The operations of a codec are in turn, so they
 // wait for it.
 TEST_P(DeviceGradientWays, AnEarlyBucketDoesNotWaitForLaterGradients) {
-  if (GetParam().options.codec != Codec::kNone) GTEST_SKIP() << "operations of a codec are in turn";
+  if (GetParam().options.codec != Codec::kNone)
+    GTEST_SKIP() << "the second operation of a codec comes after the first ones of other buckets";
   Way way = GetParam();
   way.options.bucket_bytes = 4032;  // of one gradient
   const Status status =

@@ -311,7 +311,7 @@ INSTANTIATE_TEST_SUITE_P(
 class DeviceGradientsByLibrary
     : public ::testing::TestWithParam<std::tuple<Mode, int, RunOptions::Library>> {};
 
-// Of each step.
+// Compares the results of each step.
 void expect_alike(const std::vector<StepResult>& expected, const std::vector<StepResult>& found) {
   ASSERT_EQ(expected.size(), found.size());
   for (std::size_t i = 0; i < found.size(); ++i) {

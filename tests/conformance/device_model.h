@@ -8,7 +8,7 @@
 
 namespace paceline::testing {
 
-// Of 0 elements, of 1, with two uses, and longer than a bucket.
+// The gradients have 0 elements, 1, two uses, or more elements than a bucket.
 inline std::vector<Parameter> model() {
   return {{.name = "embedding", .count = 5003},
           {.name = "bias", .count = 1},

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "collectives/gradient/kernels/halves.h"
+#include "collectives/gradient/kernels/list.h"
 #include "collectives/gradient/kernels/look.h"
 #include "comm/device/kernel_block.h"
 
@@ -19,27 +20,23 @@ using on_device::SumArguments;
 
 constexpr std::size_t kFindingsBytes = on_device::kBlocks * sizeof(on_device::Findings);
 
-template <class Element>
 std::vector<KernelMemory> memory_of(const LookArguments& from) {
-  return {{offsetof(LookArguments, elements), from.count * sizeof(Element)},
+  return {{offsetof(LookArguments, elements), from.bytes},
           {offsetof(LookArguments, findings), kFindingsBytes}};
 }
 std::size_t bytes_of(const on_device::Slots& slots) {
   return (slots.count + slots.shard - 1) / slots.shard * slots.slot_bytes;
 }
-template <class>
 std::vector<KernelMemory> memory_of(const EncodeArguments& from) {
   return {{offsetof(EncodeArguments, elements), from.slots.count * sizeof(float)},
           {offsetof(EncodeArguments, codes), bytes_of(from.slots)},
           {offsetof(EncodeArguments, findings), kFindingsBytes}};
 }
-template <class>
 std::vector<KernelMemory> memory_of(const SumArguments& from) {
   return {{offsetof(SumArguments, elements), from.slots.count * sizeof(float)},
           {offsetof(SumArguments, codes), from.ranks * from.slots.slot_bytes},
           {offsetof(SumArguments, sum), from.slots.slot_bytes}};
 }
-template <class>
 std::vector<KernelMemory> memory_of(const DecodeArguments& from) {
   return {{offsetof(DecodeArguments, codes), bytes_of(from.slots)},
           {offsetof(DecodeArguments, elements), from.slots.count * sizeof(float)},
@@ -54,12 +51,11 @@ Arguments from(const void* bytes) {
   return arguments;
 }
 
-template <class Element, class Arguments,
-          void (*function)(const CpuBlock&, const Arguments&, Shared&)>
+template <class Arguments, void (*function)(const CpuBlock&, const Arguments&, Shared&)>
 CpuKernel row(std::string_view name) {
   return {.name = name,
           .argument_bytes = sizeof(Arguments),
-          .memory = [](const void* bytes) { return memory_of<Element>(from<Arguments>(bytes)); },
+          .memory = [](const void* bytes) { return memory_of(from<Arguments>(bytes)); },
           .run =
               [](const void* bytes, unsigned blocks) {
                 Shared shared;
@@ -68,33 +64,13 @@ CpuKernel row(std::string_view name) {
               }};
 }
 
-template <class Element>
-CpuKernel look(std::string_view name) {
-  return row<Element, LookArguments, on_device::look<Element>>(name);
-}
-template <class Half>
-std::array<CpuKernel, 3> halves(std::string_view encode, std::string_view sum,
-                                std::string_view decode) {
-  return {row<Half, EncodeArguments, on_device::encode_halves<Half>>(encode),
-          row<Half, SumArguments, on_device::sum_halves<Half>>(sum),
-          row<Half, DecodeArguments, on_device::decode_halves<Half>>(decode)};
-}
-
-std::vector<CpuKernel> make_kernels() {
-  std::vector<CpuKernel> all = {
-      look<Float16>("paceline_look_float16"), look<BFloat16>("paceline_look_bfloat16"),
-      look<float>("paceline_look_float32"), look<double>("paceline_look_float64")};
-  for (const auto& codec :
-       {halves<Float16>("paceline_encode_fp16", "paceline_sum_fp16", "paceline_decode_fp16"),
-        halves<BFloat16>("paceline_encode_bf16", "paceline_sum_bf16", "paceline_decode_bf16")})
-    all.insert(all.end(), codec.begin(), codec.end());
-  return all;
-}
-
 }  // namespace
 
 const CpuKernel* find_cpu_kernel(std::string_view name) {
-  static const std::vector<CpuKernel> kernels = make_kernels();
+#define PACELINE_ROW(name, function, Arguments) \
+  row<on_device::Arguments, on_device::function>("paceline_" #name),
+  static const std::array kernels = {PACELINE_GRADIENT_KERNELS(PACELINE_ROW)};
+#undef PACELINE_ROW
   const auto found = std::ranges::find(kernels, name, &CpuKernel::name);
   return found == kernels.end() ? nullptr : &*found;
 }

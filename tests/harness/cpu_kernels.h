@@ -21,7 +21,7 @@ struct CpuKernel {
   void (*run)(const void* arguments, unsigned blocks) = nullptr;
 };
 
-/// Null: there is no such kernel.
+/// Returns null if no kernel has this name.
 const CpuKernel* find_cpu_kernel(std::string_view name);
 
 }  // namespace paceline::testing

@@ -1,5 +1,5 @@
-// What kernels find out about the elements that they work on: where is the first NaN or infinity,
-// and what is the sum of their squares?
+// The findings of a kernel about its elements: the place of the first NaN or infinity, and the sum
+// of the squares.
 //
 // Each block has a fixed share of the elements. So the bits of the sum depend on the elements only,
 // and all ranks have the same norm. The host adds up the findings of the blocks in their order.
@@ -37,11 +37,6 @@ PACELINE_KERNEL void add(Findings& findings, double value, std::uint64_t offset)
 PACELINE_KERNEL void merge(Findings& into, const Findings& from) {
   if (from.first_overflow < into.first_overflow) into.first_overflow = from.first_overflow;
   into.sum_of_squares += from.sum_of_squares;
-}
-
-/// May a lane load or store 16 bytes at once?
-PACELINE_KERNEL bool is_aligned(const void* address) {
-  return reinterpret_cast<std::uintptr_t>(address) % 16 == 0;
 }
 
 /// Calls `each` with the findings of the lane and with each number below `count`. A lane gets the

@@ -6,10 +6,11 @@
 using namespace paceline;
 using namespace paceline::on_device;
 
-#define PACELINE_FUNCTION(name, function, Arguments)                                           \
-  extern "C" __global__ void __launch_bounds__(kKernelLanes) name(const Arguments arguments) { \
-    __shared__ Shared shared;                                                                  \
-    function(DeviceBlock(), arguments, shared);                                                \
+#define PACELINE_FUNCTION(name, function, Arguments)         \
+  extern "C" __global__ void __launch_bounds__(kKernelLanes) \
+      paceline_##name(const Arguments arguments) {           \
+    __shared__ Shared shared;                                \
+    function(DeviceBlock(), arguments, shared);              \
   }
 
 PACELINE_GRADIENT_KERNELS(PACELINE_FUNCTION)

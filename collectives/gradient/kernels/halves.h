@@ -1,5 +1,5 @@
 // The codecs bf16 and fp16 on a device: the all-reduce of a bucket as dense_reduction.cc has it,
-// with the same bits.
+// with the same roundings.
 //
 //   encode   a rank's elements -> a slot for each other rank
 //   sum      what the ranks have sent -> the own shard's sum, encoded
@@ -22,7 +22,7 @@ namespace paceline::on_device {
 /// Elements that a lane takes at a time.
 inline constexpr unsigned kTogether = 4;
 
-/// Slots of a bucket, at addresses that are aligned to 16 bytes.
+/// Slots of a bucket. They and the elements lie at addresses that are aligned to 16 bytes.
 struct Slots {
   std::uint64_t count;       ///< elements of the bucket
   std::uint64_t shard;       ///< elements of a slot; a multiple of 8
@@ -80,21 +80,21 @@ PACELINE_KERNEL std::uint64_t packs_of(std::uint64_t elements) {
 }
 
 PACELINE_KERNEL Floats load(const float* from, const Place& place) {
-  if (place.count == kTogether && is_aligned(from))
-    return *reinterpret_cast<const Floats*>(from + place.first);
+  if (place.count == kTogether) return *reinterpret_cast<const Floats*>(from + place.first);
   Floats floats{};
   for (unsigned i = 0; i < place.count; ++i) floats.at[i] = from[place.first + i];
   return floats;
 }
 PACELINE_KERNEL void store(float* to, const Place& place, const Floats& floats) {
-  if (place.count == kTogether && is_aligned(to)) {
+  if (place.count == kTogether) {
     *reinterpret_cast<Floats*>(to + place.first) = floats;
     return;
   }
   for (unsigned i = 0; i < place.count; ++i) to[place.first + i] = floats.at[i];
 }
 
-// Slots are a multiple of kTogether long, so codes may be read and written behind the last element.
+// Slots are a multiple of kTogether long, so lanes read and write codes after the last element,
+// too.
 template <class Half, class Block>
 PACELINE_KERNEL void encode_halves(const Block& block, const EncodeArguments& from,
                                    Shared& shared) {
@@ -113,7 +113,7 @@ PACELINE_KERNEL void encode_halves(const Block& block, const EncodeArguments& fr
   keep(block, shared, from.findings, false);
 }
 
-// In the order of the ranks, whoever sums.
+// In the order of the ranks.
 template <class Half, class Block>
 PACELINE_KERNEL void sum_halves(const Block& block, const SumArguments& from, Shared& shared) {
   const std::uint64_t begin = from.own * from.slots.shard;

@@ -1,8 +1,9 @@
 #include "collectives/gradient/kernels/image.h"
 
+#include <cstddef>
+#include <iterator>
 #include <span>
 
-#include "collectives/gradient/kernels/list.h"
 #include "comm/base/try.h"
 
 #ifdef PACELINE_KERNEL_IMAGE
@@ -24,7 +25,7 @@ extern const std::byte paceline_kernel_image_end[] __attribute__((visibility("hi
 namespace paceline {
 namespace {
 
-#define PACELINE_NAME(name, function, Arguments) #name,
+#define PACELINE_NAME(name, function, Arguments) "paceline_" #name,
 constexpr const char* kNames[] = {PACELINE_GRADIENT_KERNELS(PACELINE_NAME)};
 #undef PACELINE_NAME
 
@@ -41,13 +42,14 @@ std::span<const std::byte> image_bytes() {
 bool has_gradient_kernels() { return !image_bytes().empty(); }
 
 Status load_gradient_kernels(Device& device) {
-  for (const char* const name : kNames) PACELINE_TRY(device.load(gradient_kernel(name)));
+  for (std::size_t i = 0; i < std::size(kNames); ++i)
+    PACELINE_TRY(device.load(gradient_kernel(static_cast<GradientKernel>(i))));
   return {};
 }
 
-Kernel gradient_kernel(const char* name) {
+Kernel gradient_kernel(GradientKernel kernel) {
   static const KernelImage image{.bytes = image_bytes()};
-  return {.image = &image, .name = name};
+  return {.image = &image, .name = kNames[static_cast<std::size_t>(kernel)]};
 }
 
 }  // namespace paceline

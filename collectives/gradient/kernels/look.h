@@ -12,8 +12,8 @@
 namespace paceline::on_device {
 
 struct LookArguments {
-  const void* elements;
-  std::uint64_t count;
+  const void* elements;  ///< aligned to 16 bytes
+  std::uint64_t bytes;
   std::uint64_t offset;   ///< of the first element, in bytes
   Findings* findings;     ///< kBlocks of them
   std::uint64_t goes_on;  ///< 1: it adds to the findings
@@ -31,20 +31,19 @@ PACELINE_KERNEL void look(const Block& block, const LookArguments& from, Shared&
   struct alignas(16) Pack {
     Element elements[kAtOnce];
   };
+  const std::uint64_t count = from.bytes / sizeof(Element);
   const auto* const elements = static_cast<const Element*>(from.elements);
   const auto note = [&](Findings& findings, Element element, std::uint64_t i) {
     add(findings, value_of(element), from.offset + i * sizeof(Element));
   };
-  const bool is_together = is_aligned(elements);
-  const std::uint64_t packs = (from.count + kAtOnce - 1) / kAtOnce;
+  const std::uint64_t packs = (count + kAtOnce - 1) / kAtOnce;
   share(block, shared, packs, [&](Findings& findings, std::uint64_t pack) {
     const std::uint64_t first = pack * kAtOnce;
-    if (is_together && first + kAtOnce <= from.count) {
+    if (first + kAtOnce <= count) {
       const Pack all = *reinterpret_cast<const Pack*>(elements + first);
       for (unsigned j = 0; j < kAtOnce; ++j) note(findings, all.elements[j], first + j);
     } else {
-      for (std::uint64_t i = first; i < first + kAtOnce && i < from.count; ++i)
-        note(findings, elements[i], i);
+      for (std::uint64_t i = first; i < count; ++i) note(findings, elements[i], i);
     }
   });
   keep(block, shared, from.findings, from.goes_on != 0);

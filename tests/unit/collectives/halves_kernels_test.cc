@@ -41,11 +41,10 @@ std::uint64_t first_overflow(const std::vector<Findings>& findings) {
   return first;
 }
 
-// At a multiple of 16 bytes, or `shift` elements behind it.
+// Floats at a multiple of 16 bytes.
 struct AlignedFloats {
-  explicit AlignedFloats(std::size_t count, std::size_t shift = 0) : memory(count + shift + 4) {
+  explicit AlignedFloats(std::size_t count) : memory(count + 4) {
     while (reinterpret_cast<std::uintptr_t>(memory.data() + begin) % 16 != 0) ++begin;
-    begin += shift;
   }
   float* data() { return memory.data() + begin; }
 
@@ -62,13 +61,12 @@ struct Rank {
 
 class AllReduce {
  public:
-  AllReduce(Codec codec, std::size_t count, std::size_t shift)
-      : name_(paceline::name(codec)), plain_(plain(codec)) {
+  AllReduce(Codec codec, std::size_t count) : name_(paceline::name(codec)), plain_(plain(codec)) {
     const std::size_t shard =
         (count + kRanks * kShardMultiple - 1) / (kRanks * kShardMultiple) * kShardMultiple;
     slots_ = {.count = count, .shard = shard, .slot_bytes = 2 * shard};
     for (std::size_t rank = 0; rank < kRanks; ++rank)
-      ranks_.push_back({.elements = AlignedFloats(count, shift),
+      ranks_.push_back({.elements = AlignedFloats(count),
                         .sent = std::vector<std::byte>(kRanks * slots_.slot_bytes),
                         .received = std::vector<std::byte>(kRanks * slots_.slot_bytes)});
   }
@@ -149,7 +147,7 @@ TEST_P(HalvesKernels, HaveTheBitsOfTheCpu) {
   for (const std::size_t count :
        std::initializer_list<std::size_t>{1, 3, 4, 127, 128, 129, 384, 385, 5000, 100003}) {
     for (const std::uint64_t divisor : {1u, 2u, 3u}) {
-      AllReduce all(GetParam(), count, random.below(4));
+      AllReduce all(GetParam(), count);
       for (std::size_t rank = 0; rank < kRanks; ++rank)
         for (std::size_t i = 0; i < count; ++i)
           all.at(rank, i) = std::ldexp(static_cast<float>(random.unit() - 0.5),
@@ -179,7 +177,7 @@ TEST_P(HalvesKernels, NameWhatHasNoFiniteCode) {
   constexpr float kMost = std::numeric_limits<float>::max();
   for (int trial = 0; trial < 100; ++trial) {
     const std::size_t count = 1 + random.below(2000), place = random.below(count);
-    AllReduce all(GetParam(), count, 0);
+    AllReduce all(GetParam(), count);
     const std::size_t bad = random.below(kRanks);
     all.at(bad, place) = std::array{std::nanf(""), INFINITY, -INFINITY, kMost}[random.below(4)];
     const std::vector<float> expected = all.expected(1);

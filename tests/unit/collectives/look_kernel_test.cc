@@ -27,11 +27,9 @@ struct Elements {
   std::byte* begin = nullptr;  // aligned
   std::size_t count = 0;
 
-  // `shift`: elements from a multiple of 16 bytes.
-  Elements(DataType of, std::size_t length, std::size_t shift = 0)
-      : type(of), memory((length + shift) * size_of(of) + 16), count(length) {
-    begin = memory.data() + 15 - (reinterpret_cast<std::uintptr_t>(memory.data()) + 15) % 16 +
-            shift * size_of(of);
+  Elements(DataType of, std::size_t length)
+      : type(of), memory(length * size_of(of) + 16), count(length) {
+    begin = memory.data() + 15 - (reinterpret_cast<std::uintptr_t>(memory.data()) + 15) % 16;
   }
   void set(std::size_t place, double value) {
     with_type(type, [&]<class T>(T) {
@@ -51,7 +49,7 @@ class Looks {
 
   void add(const Elements& elements, std::uint64_t offset) {
     const on_device::LookArguments arguments{.elements = elements.begin,
-                                             .count = elements.count,
+                                             .bytes = elements.count * size_of(elements.type),
                                              .offset = offset,
                                              .findings = findings_.data(),
                                              .goes_on = goes_on_ ? 1u : 0u};
@@ -78,7 +76,7 @@ TEST(LookKernel, FindsWhatTheCpuFinds) {
   for (const auto& [type, kernel] : kTypes) {
     for (const std::size_t count :
          std::initializer_list<std::size_t>{0, 1, 3, 4, 7, 8, 63, 1000, 131072, 400001}) {
-      Elements elements(type, count, random.below(3));
+      Elements elements(type, count);
       for (std::size_t i = 0; i < count; ++i) elements.set(i, random.unit() - 0.5);
       Looks looks(kernel);
       looks.add(elements, 0);
@@ -97,7 +95,7 @@ TEST(LookKernel, NamesTheFirstOverflowOfAllSpans) {
   for (const auto& [type, kernel] : kTypes) {
     for (int trial = 0; trial < 20; ++trial) {
       const std::size_t count = 1 + random.below(5000);
-      Elements before(type, 1000), elements(type, count, random.below(3));
+      Elements before(type, 1000), elements(type, count);
       const std::size_t place = random.below(count);
       for (std::size_t i = place; i < count; i += 1 + random.below(100))
         elements.set(i, std::array{kInfinity, -kInfinity, std::nan("")}[random.below(3)]);

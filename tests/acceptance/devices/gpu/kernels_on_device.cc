@@ -80,7 +80,7 @@ class Gpu {
   Status copy(const Twin& to, const Twin& from) {
     return device_.copy_within(to.device, from.device, from.host.size(), stream_);
   }
-  Status launch(const char* kernel, std::span<const std::byte> arguments) {
+  Status launch(GradientKernel kernel, std::span<const std::byte> arguments) {
     return device_.launch(
         {.kernel = gradient_kernel(kernel), .blocks = on_device::kBlocks, .arguments = arguments},
         stream_);
@@ -140,16 +140,18 @@ class Trial {
     PACELINE_TRY_ASSIGN(const double copy_s,
                         gpu_.seconds([&] { return gpu_.copy(other_, elements_); }));
     tell("copy", 2 * elements_.host.size(), copy_s);
-    PACELINE_TRY(look("paceline_look_float32", count_));
-    PACELINE_TRY(look("paceline_look_float64", count_ / 2));
-    PACELINE_TRY(look("paceline_look_float16", count_ * 2));
-    PACELINE_TRY(look("paceline_look_bfloat16", count_ * 2));
-    PACELINE_TRY(halves("bf16"));
-    return halves("fp16");
+    PACELINE_TRY(look(GradientKernel::look_float32));
+    PACELINE_TRY(look(GradientKernel::look_float64));
+    PACELINE_TRY(look(GradientKernel::look_float16));
+    PACELINE_TRY(look(GradientKernel::look_bfloat16));
+    PACELINE_TRY(
+        halves(GradientKernel::encode_bf16, GradientKernel::sum_bf16, GradientKernel::decode_bf16));
+    return halves(GradientKernel::encode_fp16, GradientKernel::sum_fp16,
+                  GradientKernel::decode_fp16);
   }
 
  private:
-  // Of many magnitudes, some not finite.
+  // Floats of many magnitudes. Some are not finite.
   std::vector<std::byte> random_floats() const {
     Random random(7);
     std::vector<std::byte> bytes(count_ * sizeof(float));
@@ -163,24 +165,25 @@ class Trial {
   }
 
   template <class Arguments>
-  Status compare(const std::string& kernel, const Both<Arguments>& arguments, std::size_t bytes,
+  Status compare(GradientKernel kernel, const Both<Arguments>& arguments, std::size_t bytes,
                  std::initializer_list<Twin*> written) {
+    const std::string name = gradient_kernel(kernel).name;
     const std::span<const std::byte> of_device = std::as_bytes(std::span(&arguments.device, 1));
-    PACELINE_TRY(gpu_.launch(kernel.c_str(), of_device));
+    PACELINE_TRY(gpu_.launch(kernel, of_device));
     PACELINE_TRY(gpu_.wait());
-    find_cpu_kernel(kernel)->run(&arguments.host, on_device::kBlocks);
+    find_cpu_kernel(name)->run(&arguments.host, on_device::kBlocks);
     for (Twin* const twin : written) {
       PACELINE_TRY_ASSIGN(const std::vector<std::byte> found, gpu_.read(*twin));
       const auto differ = std::ranges::mismatch(found, twin->host);
       if (differ.in1 != found.end())
         return Status(Code::kInternal, Scope::kProcess,
-                      kernel + " differs from the CPU in byte " +
+                      name + " differs from the CPU in byte " +
                           std::to_string(differ.in1 - found.begin()) + " of " +
                           std::to_string(found.size()));
     }
     PACELINE_TRY_ASSIGN(const double seconds,
-                        gpu_.seconds([&] { return gpu_.launch(kernel.c_str(), of_device); }));
-    tell(kernel.c_str(), bytes, seconds);
+                        gpu_.seconds([&] { return gpu_.launch(kernel, of_device); }));
+    tell(name.c_str(), bytes, seconds);
     return {};
   }
 
@@ -188,19 +191,20 @@ class Trial {
     return reinterpret_cast<on_device::Findings*>(of_device ? findings_.device
                                                             : findings_.host.data());
   }
-  Status look(const char* kernel, std::size_t count) {
+  Status look(GradientKernel kernel) {
     Both<on_device::LookArguments> both;
     for (auto* const one : {&both.device, &both.host}) {
       const bool of_device = one == &both.device;
       *one = {.elements = of_device ? elements_.device : elements_.host.data(),
-              .count = count,
+              .bytes = elements_.host.size(),
               .offset = 64,
               .findings = findings(of_device),
               .goes_on = 0};
     }
     return compare(kernel, both, elements_.host.size(), {&findings_});
   }
-  Status halves(const std::string& codec) {
+  Status halves(GradientKernel encode_kernel, GradientKernel sum_kernel,
+                GradientKernel decode_kernel) {
     Both<on_device::EncodeArguments> encode;
     Both<on_device::SumArguments> sum;
     Both<on_device::DecodeArguments> decode;
@@ -231,11 +235,10 @@ class Trial {
     fill(true, encode.device, sum.device, decode.device);
     fill(false, encode.host, sum.host, decode.host);
     const std::size_t bytes = count_ * sizeof(float), code_bytes = count_ * 2;
-    PACELINE_TRY(
-        compare("paceline_encode_" + codec, encode, bytes + code_bytes, {&codes_, &findings_}));
-    PACELINE_TRY(compare("paceline_sum_" + codec, sum,
+    PACELINE_TRY(compare(encode_kernel, encode, bytes + code_bytes, {&codes_, &findings_}));
+    PACELINE_TRY(compare(sum_kernel, sum,
                          slots_.shard * sizeof(float) + (kRanks + 1) * slots_.slot_bytes, {&sum_}));
-    return compare("paceline_decode_" + codec, decode, code_bytes + bytes, {&other_, &findings_});
+    return compare(decode_kernel, decode, code_bytes + bytes, {&other_, &findings_});
   }
 
   Gpu& gpu_;
